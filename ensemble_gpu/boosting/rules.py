@@ -1,0 +1,176 @@
+"""The variants of AdaBoost: how a split is scored and what its leaves say.
+
+Weights are D(i), total W; W_l+ and W_l- are the positive and negative weight in leaf l, W_0 the
+weight of abstaining rows (missing feature), nu the learning rate.
+
+real      Schapire & Singer 1999, section 4.1. Leaf value c_l = 1/2 ln((W_l+ + s) / (W_l- + s)).
+          A split is scored by Z / 2 = W_0 / 2 + sum_l sqrt(W_l+ W_l-).
+gentle    Friedman, Hastie & Tibshirani 2000. c_l = (W_l+ - W_l-) / (W_l+ + W_l-). Scored by a quarter
+          of the weighted squared error: W_0 / 4 + sum_l W_l+ W_l- / (W_l+ + W_l-).
+discrete  The textbook. h = -1 on one side, +1 on the other; e = weight of the wrong rows divided by the
+          weight of the voting ones; alpha = 1/2 ln((1 - e) / e). Scored by wrong + W_0 / 2: to abstain
+          is to guess.
+
+After a round w_i <- w_i exp(-y_i nu c(x_i)), an abstaining row's weight stays.
+
+Three or more classes: real and gentle are AdaBoost.MH, one weight per (row, class) with
+Y_ik = +1 for the true class and -1 otherwise; scores are summed over the classes and each leaf has K
+values. discrete is SAMME (Zhu et al. 2009): each leaf votes for its heaviest class,
+alpha = ln((1 - e) / e) + ln(K - 1), the weights of rows voted wrong are multiplied by exp(nu alpha), and
+abstaining rows count as guesses that err with probability 1 - 1/K.
+
+Smoothing: s = W / (2 m) per plane, m the number of rows. With sample weights m is the total weight in
+units of the smallest, so a row of weight 3 equals three rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.protocol import (
+    ABSTAIN,
+    CONFIDENCE,
+    MAJORITY,
+    N_LEAVES,
+    POLARITY,
+    SQUARED,
+)
+from ensemble_gpu.kernels.scalar import exp, log
+
+# A weighted error of zero would mean an infinite alpha; below this it no longer counts.
+SMALLEST_ERROR = 1e-10
+
+
+@njit(cache=True, nogil=True)
+def _leaf_value(kind, plus, minus, s):
+    """c_l of the confidence-rated variants."""
+    if kind == CONFIDENCE:
+        return 0.5 * log((plus + s) / (minus + s))
+    whole = plus + minus
+    return (plus - minus) / whole if whole > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
+    """A value per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old."""
+    total = 0.0
+    for g in range(sums.shape[0]):
+        for leaf in range(N_LEAVES):
+            total += scale[g] * sums[g, leaf]
+    after = 0.0
+    for k in range(values.shape[0]):
+        for leaf in range(N_LEAVES):
+            plus = scale[2 * k] * sums[2 * k, leaf]
+            minus = scale[2 * k + 1] * sums[2 * k + 1, leaf]
+            c = 0.0
+            if leaf != ABSTAIN:
+                c = rate * _leaf_value(kind, plus, minus, total * smoothing)
+            values[k, leaf] = c
+            logs[2 * k, leaf] = -c
+            logs[2 * k + 1, leaf] = c
+            after += plus * exp(-c) + minus * exp(c)
+    return after / total, rate
+
+
+@njit(cache=True, nogil=True)
+def _solve_polarity(sums, scale, rate, values, logs):
+    """Opposite votes of the two leaves; returns (e_t, alpha_t)."""
+    plus, minus = scale[0] * sums[0, 0], scale[1] * sums[1, 0]
+    plus_right, minus_right = scale[0] * sums[0, 1], scale[1] * sums[1, 1]
+    wrong_up, wrong_down = plus + minus_right, minus + plus_right
+    sign = 1.0 if wrong_up <= wrong_down else -1.0
+    error = min(wrong_up, wrong_down) / (wrong_up + wrong_down)
+    e = max(error, SMALLEST_ERROR)
+    alpha = rate * 0.5 * log((1.0 - e) / e)
+    values[0, 0], values[0, 1], values[0, ABSTAIN] = -sign * alpha, sign * alpha, 0.0
+    for leaf in range(N_LEAVES):
+        logs[0, leaf] = -values[0, leaf]
+        logs[1, leaf] = values[0, leaf]
+    return error, alpha
+
+
+@njit(cache=True, nogil=True)
+def _solve_majority(sums, scale, rate, values, logs):
+    """Each leaf votes for its heaviest class (SAMME); returns (e_t, alpha_t)."""
+    n_classes = sums.shape[0]
+    wrong, voting = 0.0, 0.0
+    vote = np.zeros(2, dtype=np.int64)
+    for leaf in range(2):
+        heaviest = -1.0
+        leaf_total = 0.0
+        for c in range(n_classes):
+            weight = scale[c] * sums[c, leaf]
+            leaf_total += weight
+            if weight > heaviest:
+                heaviest = weight
+                vote[leaf] = c
+        wrong += leaf_total - heaviest
+        voting += leaf_total
+    error = wrong / voting
+    e = max(error, SMALLEST_ERROR)
+    alpha = rate * (log((1.0 - e) / e) + log(n_classes - 1.0))
+    values[:] = 0.0
+    logs[:] = 0.0
+    for leaf in range(2):
+        values[vote[leaf], leaf] = alpha
+        for c in range(n_classes):
+            if c != vote[leaf]:
+                logs[c, leaf] = alpha
+    return error, alpha
+
+
+@njit(cache=True, nogil=True)
+def solve(kind, sums, scale, rate, smoothing, values, logs):
+    """From the leaf sums of a split to a stump.
+
+    Fills values[output, leaf] (what the model adds) and logs[group, leaf] (the logarithm of the
+    factor on the weights); returns the round's weighted error or Z, and its alpha.
+    """
+    if kind == POLARITY:
+        return _solve_polarity(sums, scale, rate, values, logs)
+    if kind == MAJORITY:
+        return _solve_majority(sums, scale, rate, values, logs)
+    return _solve_pairs(kind, sums, scale, rate, smoothing, values, logs)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One variant for K classes.
+
+    `abstention` times a weight is its price in the score when it abstains; `chance` times the
+    total weight is what a useless split scores (the two are equal: to abstain is to guess).
+    `group_of` lays out the weights (see kernels/protocol.py), `n_outputs` the model.
+    """
+
+    name: str
+    kind: int
+    chance: float
+    group_of: np.ndarray
+    n_outputs: int
+    reports: str
+
+    @property
+    def votes(self) -> bool:
+        """Outputs are votes for classes (SAMME), not margins."""
+        return self.kind == MAJORITY
+
+
+def rule_for(variant: str, n_classes: int) -> Rule:
+    """The rule of a variant for a number of classes; formulas at the top of this file."""
+    each = np.arange(n_classes, dtype=np.int64)
+    if variant == "discrete" and n_classes > 2:
+        chance = 1.0 - 1.0 / n_classes
+        return Rule("SAMME", MAJORITY, chance, each[None, :], n_classes, "weighted error")
+    if n_classes == 2:
+        group_of, suffix = np.array([[1, 0]], dtype=np.int64), ""
+    else:
+        group_of, suffix = 2 * each[:, None] + (each != each[:, None]), " (MH)"
+    kind, chance, reports = {
+        "real": (CONFIDENCE, 0.5, "Z"),
+        "gentle": (SQUARED, 0.25, "Z"),
+        "discrete": (POLARITY, 0.5, "weighted error"),
+    }[variant]
+    return Rule(variant + suffix, kind, chance, group_of, len(group_of), reports)

@@ -1,0 +1,157 @@
+"""User input to arrays: checks that name the parameter, what was given and what is allowed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
+
+
+def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if not any(value is a or (isinstance(value, str) and value == a) for a in allowed):
+        options = ", ".join(repr(a) for a in allowed)
+        raise ValueError(f"{name} must be one of {options}; got {value!r}.")
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> None:
+    allowed = f">= {low}" if high is None else f"from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer {allowed}; got {value!r}.")
+    if value < low or (high is not None and value > high):
+        raise ValueError(f"{name} must be an integer {allowed}; got {value!r}.")
+
+
+def check_real(name: str, value: Any, above: float, high: float = math.inf) -> None:
+    """Above `above`, at most `high`, finite."""
+    allowed = f"> {above:g}" if high == math.inf else f"in ({above:g}, {high:g}]"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
+    if not (above < value <= high) or math.isinf(value):
+        raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
+
+
+def check_features(X: Any, where: Where, allow_nan: bool) -> Any:
+    """X of an array library as a 2-D float array on its own device; refuses what is not numeric.
+
+    (NumPy and what converts to NumPy goes through scikit-learn's own checks.)
+    """
+    xp = where.xp
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array X (rows, features), got {X.ndim}D array instead: shape "
+            f"{tuple(X.shape)}. Reshape your data."
+        )
+    for axis, what in enumerate(("sample(s)", "feature(s)")):
+        if X.shape[axis] == 0:
+            raise ValueError(
+                f"Found array X with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is "
+                "required."
+            )
+    if xp.isdtype(X.dtype, "complex floating"):
+        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; floats, integers "
+                         "and bool are allowed.")  # fmt: skip
+    X = _as_float(X, xp)
+    finite = xp.all(xp.isfinite(X) | xp.isnan(X)) if allow_nan else xp.all(xp.isfinite(X))
+    if not bool(finite):
+        allowed = "NaN (missing) and finite values" if allow_nan else "finite values"
+        raise ValueError(f"Input X contains infinity or NaN that is not allowed; allowed: "
+                         f"{allowed}.")  # fmt: skip
+    return X
+
+
+def _as_float(X: Any, xp: Any) -> Any:
+    """float32 and float64 stay; what float32 holds exactly becomes float32, the rest float64."""
+    if X.dtype in (xp.float32, xp.float64):
+        return X
+    small = [getattr(xp, name, None) for name in ("int8", "uint8", "int16", "uint16", "float16")]
+    if xp.isdtype(X.dtype, "bool") or X.dtype in small:
+        return xp.astype(X, xp.float32)
+    return xp.astype(X, xp.float64)
+
+
+def as_float_numpy(X: np.ndarray) -> np.ndarray:
+    return _as_float(X, NUMPY.xp)
+
+
+def check_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
+    """Sorted distinct labels (host) and the index of every row's label, where y lives."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    if is_array(y) and not isinstance(y, np.ndarray):
+        return _device_labels(y, n_rows, where)
+    y = column_or_1d(y, warn=True)
+    _check_length("y", y.shape[0], n_rows)
+    check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    _check_classes(classes)
+    return classes, where.put(index.astype(np.int64))
+
+
+def _device_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
+    xp = where.xp
+    if y.ndim != 1:
+        raise ValueError(f"y must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
+    _check_length("y", y.shape[0], n_rows)
+    if not xp.isdtype(y.dtype, ("integral", "bool")):
+        raise ValueError(
+            f"Unknown label type: labels in {where} must be integers or bool; got dtype "
+            f"{y.dtype}. Pass other labels as a NumPy array or a list."
+        )
+    values = xp.astype(y, xp.int64)
+    distinct = xp.unique_values(values)
+    classes = to_numpy(distinct)
+    order = np.argsort(classes)
+    classes = classes[order]
+    _check_classes(classes)
+    if xp.isdtype(y.dtype, "bool"):
+        classes = classes.astype(bool)
+    return classes, xp.searchsorted(where.put(np.sort(to_numpy(distinct))), values)
+
+
+def _check_length(name: str, length: int, n_rows: int) -> None:
+    if length != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"{name} has {length}."
+        )
+
+
+def _check_classes(classes: np.ndarray) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least 2 classes; got 1 class: {classes.tolist()!r}."
+        )
+
+
+def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> Any:
+    """Weights as a float64 vector where X lives: finite, >= 0, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    xp = where.xp
+    if is_array(sample_weight) and not isinstance(sample_weight, np.ndarray):
+        weights = sample_weight
+    else:
+        if np.ndim(sample_weight) == 0:
+            sample_weight = np.full(n_rows, sample_weight)
+        weights = where.put(
+            check_array(sample_weight, ensure_2d=False, dtype=np.float64,
+                        ensure_all_finite=False, input_name=name)
+        )  # fmt: skip
+    if weights.ndim != 1:
+        raise ValueError(f"{name} must be 1D array or scalar; got shape {tuple(weights.shape)}.")
+    _check_length(name, weights.shape[0], n_rows)
+    weights = xp.astype(weights, xp.float64)
+    if not bool(xp.all(xp.isfinite(weights))):
+        raise ValueError(f"{name} contains NaN or infinity; finite values >= 0 are allowed.")
+    if bool(xp.any(weights < 0.0)):
+        lowest = float(xp.min(weights))
+        raise ValueError(f"{name} must be >= 0; the lowest value given is {lowest:g}.")
+    if not bool(xp.any(weights > 0.0)):
+        raise ValueError(f"{name} is zero for every row; at least one must be > 0.")
+    return weights

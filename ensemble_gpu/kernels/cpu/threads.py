@@ -1,0 +1,45 @@
+"""How many threads, and who may use numba's pool.
+
+numba's simplest threading layer must not be entered by two threads at once, and the others gain
+nothing from it, because a kernel already uses all the threads that it was given. So parallel
+kernels run under one lock; serial ones (n_jobs=1, small data) never take it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numba
+
+_POOL = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Run:
+    """`threads` workers; more than the machine has is allowed and changes nothing."""
+
+    threads: int
+
+    @classmethod
+    def of(cls, n_jobs: int | None) -> Run:
+        available = int(numba.config.NUMBA_NUM_THREADS)
+        if n_jobs is None:
+            return cls(available)
+        return cls(n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs))
+
+    def limited_to(self, work: int, per_thread: int) -> Run:
+        """One thread where the work would not repay waking the others."""
+        return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
+
+    @contextmanager
+    def pool(self) -> Iterator[None]:
+        with _POOL:
+            before = numba.get_num_threads()
+            numba.set_num_threads(min(self.threads, int(numba.config.NUMBA_NUM_THREADS)))
+            try:
+                yield
+            finally:
+                numba.set_num_threads(before)

@@ -1,0 +1,167 @@
+"""What an engine does: the one door between the algorithms and the compiled loops.
+
+Three engines implement this file: `reference` (array-API calls only, the oracle), `cpu` (numba)
+and `cuda` (numba CUDA). They hold weights and histograms as integers, so they agree to the last bit.
+
+The vocabulary:
+
+- code: the bin of a value, 0 ... n_bins[f] - 1; the code `width - 1` means missing.
+- plane: one weight per row. Two classes and SAMME have one plane, AdaBoost.MH one per class.
+- group: the rows of a plane that share a scale, because a stump multiplies the weights of each
+  (leaf, group) by one constant. Weight of row i in plane k = scale[group] * q[k, i].
+- leaf: LEFT (code <= bin), RIGHT, ABSTAIN (a missing value that no side has claimed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+LEFT, RIGHT, ABSTAIN = 0, 1, 2
+N_LEAVES = 3
+
+# How a split is scored; boosting/rules.py says which variant uses which.
+CONFIDENCE, SQUARED, POLARITY, MAJORITY = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which rows belong to which group.
+
+    Rows are sorted by class, so a class is a range: `starts[c]` to `starts[c + 1]`.
+    `group_of[k, c]` is the group of class c in plane k. Where groups come in pairs, 2k holds
+    the positive and 2k + 1 the negative rows of plane k.
+    """
+
+    starts: np.ndarray
+    group_of: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.starts[-1])
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_planes(self) -> int:
+        return self.group_of.shape[0]
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.group_of.max()) + 1
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """How to score every split: the formula, the scale of an abstention, the missing side.
+
+    `abstention[g] * sum of q` is what the abstaining rows of group g add to the score.
+    With `learn_missing`, missing values go left or right, whichever scores better.
+    `n_thresholds[f]` bins of feature f are tried as the last bin of the left leaf.
+    """
+
+    kind: int
+    abstention: np.ndarray
+    learn_missing: bool
+    n_thresholds: np.ndarray
+
+
+@dataclass(frozen=True)
+class Split:
+    """The best split of a round, with what the host needs to turn it into a stump.
+
+    `sums[g, leaf]` is the integer weight of group g in each leaf, `largest[g]` a bound on its q.
+    Ties go to the lowest feature, then the lowest bin, then missing to the left.
+    """
+
+    score: float
+    feature: int
+    bin: int
+    missing_leaf: int
+    sums: np.ndarray
+    largest: np.ndarray
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A binned matrix in an engine's own layout.
+
+    `counts[c, f, b]` rows of class c have code b in feature f (host array).
+    """
+
+    data: Any
+    n_rows: int
+    n_features: int
+    width: int
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class PackedTables:
+    """An additive model's tables, one after the other, ready for evaluation.
+
+    Used feature u has the column `features[u]`; its thresholds lie at `first[u]` and are padded
+    with inf to 2^steps[u] - 1, so that a search takes steps[u] halvings without a branch.
+    `values[first[u] + number of thresholds < x]` is added, `missing[u]` where x is NaN.
+    """
+
+    features: np.ndarray
+    first: np.ndarray
+    steps: np.ndarray
+    thresholds: np.ndarray
+    values: np.ndarray
+    missing: np.ndarray
+    intercept: np.ndarray
+
+
+def code_width(edges: list[np.ndarray]) -> int:
+    """Codes of the widest feature and one for missing; the same for every feature."""
+    return max((len(e) + 1 for e in edges), default=1) + 1
+
+
+class Histograms(Protocol):
+    """The weights of all rows and the sums per (group, feature, code), kept in step."""
+
+    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Set every q from fixed-point log tables [group, feature, code]; rebuild the sums.
+
+        Returns the exponent E of each group: weight = 2^(E - QUANTUM_BITS) q.
+        """
+        ...
+
+    def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
+        """Score every (feature, threshold, missing side); None where nothing can be split."""
+        ...
+
+    def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
+        """q = rint(q * ratio[group, leaf]) for rows outside the leaf `kept`; sums follow.
+
+        `leaf_of[code]` is the leaf of a code of the feature.
+        """
+        ...
+
+
+class Engine(Protocol):
+    """Binning, histograms and evaluation on one kind of device."""
+
+    name: str
+
+    def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+        """Bin edges of every feature from the given rows (host float64 arrays)."""
+        ...
+
+    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
+        """Codes of the given rows of X, in that order, with their counts per class."""
+        ...
+
+    def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> Histograms:
+        """Weights at their start: 2^log_weights (fixed point, one per row), or all equal."""
+        ...
+
+    def evaluate(self, X: Any, tables: PackedTables) -> Any:
+        """Sum of table values of every row of X: float64 [n, outputs] where X lives."""
+        ...

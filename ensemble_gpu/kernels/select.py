@@ -1,0 +1,64 @@
+"""The engine for a place: by device, not by library."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import CUDA, HOST, Where, to_numpy
+from ensemble_gpu.kernels.protocol import Engine
+
+_FORCED: ContextVar[str | None] = ContextVar("ensemble_gpu_engine", default=None)
+ENGINES = ("cpu", "cuda", "reference")
+
+
+@contextmanager
+def use_engine(name: str) -> Iterator[None]:
+    """Fits and predictions inside the block run on the named engine.
+
+    For comparing engines: the model is the same on all three, so there is no other reason.
+    """
+    if name not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {name!r}.")
+    token = _FORCED.set(name)
+    try:
+        yield
+    finally:
+        _FORCED.reset(token)
+
+
+def engine_for(where: Where, n_jobs: int | None = None) -> Engine:
+    """The engine that can reach an array's memory."""
+    name = _FORCED.get() or {HOST: "cpu", CUDA: "cuda"}.get(where.kind, "reference")
+    if name == "cpu":
+        from ensemble_gpu.kernels.cpu.engine import CpuEngine
+
+        return CpuEngine(n_jobs)
+    if name == "cuda":
+        from ensemble_gpu.kernels.cuda import available
+
+        if available.kernels():
+            from ensemble_gpu.kernels.cuda.engine import CudaEngine
+
+            return CudaEngine(where)
+        warnings.warn(available.MISSING_KERNELS, RuntimeWarning, stacklevel=2)
+    from ensemble_gpu.kernels.reference import ReferenceEngine
+
+    return ReferenceEngine(where)
+
+
+def engine_view(engine: Engine, array: Any) -> Any:
+    """The array as the engine takes it: a read-only host view for the CPU, itself elsewhere.
+
+    Read-only, so that one compiled kernel serves writable and read-only input.
+    """
+    if engine.name != "cpu" or array is None:
+        return array
+    view: np.ndarray = to_numpy(array).view()
+    view.flags.writeable = False
+    return view

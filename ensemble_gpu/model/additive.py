@@ -1,0 +1,215 @@
+"""A sum of stumps is one table per feature.
+
+    F(x) = intercept + sum over features f of table_f[number of thresholds of f < x_f]
+
+with a separate value where x_f is missing. Whatever the number of rounds, a prediction costs one
+look-up per used feature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
+from ensemble_gpu.kernels.select import engine_for, engine_view
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """Round t: x[feature] <= threshold takes values[t, :, LEFT], else RIGHT, NaN `missing_leaf`.
+
+    `values[t, output, leaf]` holds zeros for ABSTAIN.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_leaf: np.ndarray
+    values: np.ndarray
+    alpha: np.ndarray
+    error: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def first(self, n_rounds: int) -> Rounds:
+        """The first n rounds."""
+        return Rounds(
+            self.feature[:n_rounds],
+            self.threshold[:n_rounds],
+            self.missing_leaf[:n_rounds],
+            self.values[:n_rounds],
+            self.alpha[:n_rounds],
+            self.error[:n_rounds],
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """The shape function of one feature: values[i] between thresholds i - 1 and i."""
+
+    thresholds: np.ndarray
+    values: np.ndarray
+    missing: np.ndarray
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """Contribution of host values x: [n, outputs]."""
+        x = np.asarray(x, dtype=np.float64)
+        out = self.values[np.searchsorted(self.thresholds, x)]
+        return np.where(np.isnan(x)[:, None], self.missing, out)
+
+
+@njit(cache=True, nogil=True)
+def _accumulate(place, values, missing_leaf, table, missing):
+    """Add stumps, one round after the other, to a table: intervals <= place go left."""
+    for t in range(place.shape[0]):
+        for k in range(values.shape[1]):
+            for i in range(table.shape[0]):
+                table[i, k] += values[t, k, LEFT] if i <= place[t] else values[t, k, RIGHT]
+            missing[k] += values[t, k, missing_leaf[t]]
+
+
+class AdditiveModel:
+    """An immutable sum of stumps on the host; call it with arrays of any library.
+
+    Parameters
+    ----------
+    rounds : Rounds
+    n_features : int
+    intercept : array of n_outputs values
+    """
+
+    def __init__(self, rounds: Rounds, n_features: int, intercept: np.ndarray) -> None:
+        tables = {}
+        for f in np.unique(rounds.feature):
+            at = rounds.feature == f
+            thresholds, place = np.unique(rounds.threshold[at], return_inverse=True)
+            values = np.zeros((len(thresholds) + 1, len(intercept)))
+            missing = np.zeros(len(intercept))
+            _accumulate(place, rounds.values[at], rounds.missing_leaf[at], values, missing)
+            tables[int(f)] = Table(thresholds, values + 0.0, missing + 0.0)
+        self._set(rounds, n_features, np.array(intercept, dtype=np.float64), tables)
+
+    def _set(self, rounds: Rounds, n_features: int, intercept: np.ndarray, tables: Any) -> None:
+        for name, value in {
+            "rounds": rounds, "n_features": n_features, "intercept": intercept, "tables": tables,
+        }.items():  # fmt: skip
+            object.__setattr__(self, name, value)
+        owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
+        for array in [*owned, *vars(rounds).values()]:
+            array.setflags(write=False)
+
+    rounds: Rounds
+    n_features: int
+    intercept: np.ndarray
+    tables: dict[int, Table]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"AdditiveModel is immutable; cannot set {name!r}.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"rounds": self.rounds, "n_features": self.n_features, "intercept": self.intercept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.intercept)
+
+    def __repr__(self) -> str:
+        cells = sum(len(t.thresholds) for t in self.tables.values())
+        return (
+            f"AdditiveModel({len(self.rounds)} rounds on {len(self.tables)} of {self.n_features} "
+            f"features, {cells} thresholds, {self.n_outputs} output(s), "
+            f"fingerprint {self.fingerprint()[:12]})"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AdditiveModel) and self.fingerprint() == other.fingerprint()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint())
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical bytes: equal fingerprints mean equal models."""
+        digest = hashlib.sha256(b"ensemble_gpu.AdditiveModel.1")
+        sizes = [self.n_features, self.n_outputs, len(self.rounds), *self.tables]
+        digest.update(np.array(sizes, dtype="<i8").tobytes())
+        arrays = [self.intercept, *vars(self.rounds).values()]
+        arrays += [a for f in self.tables for a in vars(self.tables[f]).values()]
+        for array in arrays:
+            kind = "<f8" if array.dtype.kind == "f" else "<i8"
+            digest.update(np.ascontiguousarray(array + 0, dtype=kind).tobytes())
+        return digest.hexdigest()
+
+    def shape_function(self, feature: int) -> Table:
+        """What feature `feature` adds to F; all zeros where no stump uses it."""
+        if not 0 <= feature < self.n_features:
+            raise ValueError(
+                f"feature must be an integer from 0 to {self.n_features - 1}; got {feature!r}."
+            )
+        zero = np.zeros(self.n_outputs)
+        return self.tables.get(feature, Table(np.zeros(0), zero[None, :], zero))
+
+    def first(self, n_rounds: int) -> AdditiveModel:
+        """The model of the first n rounds."""
+        return AdditiveModel(self.rounds.first(n_rounds), self.n_features, self.intercept)
+
+    @cached_property
+    def packed(self) -> PackedTables:
+        """The tables in one piece, for the kernels."""
+        steps = [max(1, len(t.thresholds).bit_length()) for t in self.tables.values()]
+        sizes = [1 << s for s in steps]
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        thresholds = np.full(first[-1], np.inf)
+        values = np.zeros((first[-1], self.n_outputs))
+        for start, table in zip(first, self.tables.values(), strict=False):
+            thresholds[start : start + len(table.thresholds)] = table.thresholds
+            values[start : start + len(table.values)] = table.values
+        missing = np.array([t.missing for t in self.tables.values()])
+        return PackedTables(
+            np.array(list(self.tables), dtype=np.int64),
+            first[:-1],
+            np.array(steps, dtype=np.int64),
+            thresholds,
+            values,
+            missing.reshape(len(steps), self.n_outputs),
+            self.intercept,
+        )
+
+    def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
+        """F(X) as float64 [n, outputs], in the namespace and on the device of X.
+
+        X is a float array of any array-API library; NaN is missing. (Namespaces without
+        float64 get their widest float.)
+        """
+        where = locate(X)
+        engine = engine_for(where, n_jobs)
+        return engine_return(engine.evaluate(engine_view(engine, X), self.packed), where)
+
+    def staged(self, X: Any) -> Any:
+        """F after each round, starting with the first; one float64 array [n, outputs] a round."""
+        where = locate(X)
+        xp = where.xp
+        total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
+        total = total + where.put(self.intercept)[None, :]
+        rounds = self.rounds
+        for t in range(len(rounds)):
+            x = where.as_float64(X[:, int(rounds.feature[t])])
+            values = rounds.values[t][:, [LEFT, RIGHT, int(rounds.missing_leaf[t])]]
+            right = xp.astype(x > float(rounds.threshold[t]), xp.int64)
+            leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
+            total = total + xp.take(where.put(values.T), leaf, axis=0)
+            yield total
+
+
+def engine_return(array: Any, where: Any) -> Any:
+    """An engine's result in the caller's namespace (a host array is handed over, not copied)."""
+    return where.put(array) if isinstance(array, np.ndarray) else array
