@@ -29,6 +29,12 @@ class Where:
             return array
         return self.xp.asarray(np.array(array, order="C"), device=self.device)
 
+    def hand_over(self, array: Any) -> Any:
+        """A result that nobody else holds, as an array of this place; no copy on the host."""
+        if not isinstance(array, np.ndarray) or array_api_compat.is_numpy_namespace(self.xp):
+            return array
+        return self.xp.asarray(array, device=self.device)
+
     def host(self, array: Any) -> np.ndarray:
         """A NumPy copy or view of an array of this place (meant for small ones)."""
         return to_numpy(array)
@@ -93,7 +99,7 @@ def to_numpy(x: Any) -> np.ndarray:
     return np.asarray(x)
 
 
-def check_same_place(reference: Any, where: Where, **others: Any) -> None:
+def check_same_place(where: Where, **others: Any) -> None:
     """Raise where an array of another namespace or device is mixed with X.
 
     Lists, frames and None have no device and pass.

@@ -7,9 +7,9 @@ real      Schapire & Singer 1999, section 4.1. Leaf value c_l = 1/2 ln((W_l+ + s
           A split is scored by Z / 2 = W_0 / 2 + sum_l sqrt(W_l+ W_l-).
 gentle    Friedman, Hastie & Tibshirani 2000. c_l = (W_l+ - W_l-) / (W_l+ + W_l-). Scored by a quarter
           of the weighted squared error: W_0 / 4 + sum_l W_l+ W_l- / (W_l+ + W_l-).
-discrete  The textbook. h = -1 on one side, +1 on the other; e = weight of the wrong rows divided by the
-          weight of the voting ones; alpha = 1/2 ln((1 - e) / e). Scored by wrong + W_0 / 2: to abstain
-          is to guess.
+discrete  The textbook. Each leaf votes -1 or +1 for its heavier class (both polarities, and the
+          constant); e = weight of the wrong rows divided by the weight of the voting ones;
+          alpha = 1/2 ln((1 - e) / e). Scored by wrong + W_0 / 2: to abstain is to guess.
 
 After a round w_i <- w_i exp(-y_i nu c(x_i)), an abstaining row's weight stays.
 
@@ -35,7 +35,6 @@ from ensemble_gpu.kernels.protocol import (
     CONFIDENCE,
     MAJORITY,
     N_LEAVES,
-    POLARITY,
     SQUARED,
 )
 from ensemble_gpu.kernels.scalar import exp, log
@@ -76,25 +75,12 @@ def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
 
 
 @njit(cache=True, nogil=True)
-def _solve_polarity(sums, scale, rate, values, logs):
-    """Opposite votes of the two leaves; returns (e_t, alpha_t)."""
-    plus, minus = scale[0] * sums[0, 0], scale[1] * sums[1, 0]
-    plus_right, minus_right = scale[0] * sums[0, 1], scale[1] * sums[1, 1]
-    wrong_up, wrong_down = plus + minus_right, minus + plus_right
-    sign = 1.0 if wrong_up <= wrong_down else -1.0
-    error = min(wrong_up, wrong_down) / (wrong_up + wrong_down)
-    e = max(error, SMALLEST_ERROR)
-    alpha = rate * 0.5 * log((1.0 - e) / e)
-    values[0, 0], values[0, 1], values[0, ABSTAIN] = -sign * alpha, sign * alpha, 0.0
-    for leaf in range(N_LEAVES):
-        logs[0, leaf] = -values[0, leaf]
-        logs[1, leaf] = values[0, leaf]
-    return error, alpha
+def _solve_votes(sums, scale, rate, values, logs):
+    """Each leaf votes for its heaviest class; returns (e_t, alpha_t).
 
-
-@njit(cache=True, nogil=True)
-def _solve_majority(sums, scale, rate, values, logs):
-    """Each leaf votes for its heaviest class (SAMME); returns (e_t, alpha_t)."""
+    One output (two classes): the leaf adds +-alpha, and every row's weight changes.
+    K outputs (SAMME): the leaf adds alpha to its class; the weights of the other classes grow.
+    """
     n_classes = sums.shape[0]
     wrong, voting = 0.0, 0.0
     vote = np.zeros(2, dtype=np.int64)
@@ -114,6 +100,13 @@ def _solve_majority(sums, scale, rate, values, logs):
     alpha = rate * (log((1.0 - e) / e) + log(n_classes - 1.0))
     values[:] = 0.0
     logs[:] = 0.0
+    if values.shape[0] == 1:
+        alpha = 0.5 * alpha
+        for leaf in range(2):
+            values[0, leaf] = alpha if vote[leaf] == 1 else -alpha
+            logs[0, leaf] = values[0, leaf]
+            logs[1, leaf] = -values[0, leaf]
+        return error, alpha
     for leaf in range(2):
         values[vote[leaf], leaf] = alpha
         for c in range(n_classes):
@@ -129,10 +122,8 @@ def solve(kind, sums, scale, rate, smoothing, values, logs):
     Fills values[output, leaf] (what the model adds) and logs[group, leaf] (the logarithm of the
     factor on the weights); returns the round's weighted error or Z, and its alpha.
     """
-    if kind == POLARITY:
-        return _solve_polarity(sums, scale, rate, values, logs)
     if kind == MAJORITY:
-        return _solve_majority(sums, scale, rate, values, logs)
+        return _solve_votes(sums, scale, rate, values, logs)
     return _solve_pairs(kind, sums, scale, rate, smoothing, values, logs)
 
 
@@ -155,22 +146,18 @@ class Rule:
     @property
     def votes(self) -> bool:
         """Outputs are votes for classes (SAMME), not margins."""
-        return self.kind == MAJORITY
+        return self.kind == MAJORITY and self.n_outputs > 1
 
 
 def rule_for(variant: str, n_classes: int) -> Rule:
     """The rule of a variant for a number of classes; formulas at the top of this file."""
     each = np.arange(n_classes, dtype=np.int64)
-    if variant == "discrete" and n_classes > 2:
+    if variant == "discrete":
+        name, outputs = ("discrete", 1) if n_classes == 2 else ("SAMME", n_classes)
         chance = 1.0 - 1.0 / n_classes
-        return Rule("SAMME", MAJORITY, chance, each[None, :], n_classes, "weighted error")
+        return Rule(name, MAJORITY, chance, each[None, :], outputs, "weighted error")
+    kind, chance = (CONFIDENCE, 0.5) if variant == "real" else (SQUARED, 0.25)
     if n_classes == 2:
-        group_of, suffix = np.array([[1, 0]], dtype=np.int64), ""
-    else:
-        group_of, suffix = 2 * each[:, None] + (each != each[:, None]), " (MH)"
-    kind, chance, reports = {
-        "real": (CONFIDENCE, 0.5, "Z"),
-        "gentle": (SQUARED, 0.25, "Z"),
-        "discrete": (POLARITY, 0.5, "weighted error"),
-    }[variant]
-    return Rule(variant + suffix, kind, chance, group_of, len(group_of), reports)
+        return Rule(variant, kind, chance, np.array([[1, 0]], dtype=np.int64), 1, "Z")
+    group_of = 2 * each[:, None] + (each != each[:, None])
+    return Rule(f"{variant} (MH)", kind, chance, group_of, n_classes, "Z")

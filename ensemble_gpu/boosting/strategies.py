@@ -35,6 +35,8 @@ REQUANTISE_EVERY = 256
 WORN_SHARE = 0.125
 # A split whose score is within this share of chance improves nothing.
 NO_GAIN = 1e-10
+# Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
+SMALLEST_SHARE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,12 @@ class Rescale:
         rule: Rule,
         criterion: Criterion,
         learning_rate: float,
-        smoothing: float,
+        lightest: float,
     ) -> None:
         groups = layout.n_groups
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
-        self.rate, self.smoothing = learning_rate, smoothing / layout.n_planes
+        self.rate, self.lightest = learning_rate, lightest
+        self.smoothing = math.nan
         self.width = codes.width
         self.cumulated = np.cumulative_sum(codes.counts, axis=2)
         self.has_missing = codes.counts[:, :, -1].any(axis=0)
@@ -118,7 +121,8 @@ class Rescale:
     def _requantise(self) -> None:
         used = np.flatnonzero(self.used)
         exponent = self.histograms.requantise(fixedpoint.from_log(self.log_tables), used)
-        self.scale = np.ldexp(1.0, exponent - exponent.max())
+        self.top_exponent = int(exponent.max())
+        self.scale = np.ldexp(1.0, exponent - self.top_exponent)
         self.fresh_sums: np.ndarray | None = None
         self.rounds_since = 0
 
@@ -133,6 +137,8 @@ class Rescale:
         if split.score >= rule.chance * total * (1.0 - NO_GAIN):
             self.reason = f"no stump is better than chance (its score: {split.score / total:.6f})"
             return None
+        if math.isnan(self.smoothing):
+            self.smoothing = self._smoothing(total)
         values = np.zeros((rule.n_outputs, N_LEAVES))
         error, alpha = solve(
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, self.logs
@@ -147,6 +153,11 @@ class Rescale:
             error,
             _is_perfect(self.rows),
         )
+
+    def _smoothing(self, total: float) -> float:
+        """s / W = 1 / (2 m): half the lightest row's share of the weight before round 1."""
+        lightest = math.ldexp(self.lightest, fixedpoint.QUANTUM_BITS - self.top_exponent)
+        return 0.5 * max(lightest / total, SMALLEST_SHARE)
 
     def _criterion(self) -> Criterion:
         return replace(self.criterion, abstention=self.rule.chance * self.scale)

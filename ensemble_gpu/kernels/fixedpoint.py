@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.namespace import Where
+
 FRACTION_BITS = 30
 UNIT = float(1 << FRACTION_BITS)
 DIGIT_BITS = 10
@@ -68,20 +70,19 @@ def from_log(values: np.ndarray) -> np.ndarray:
     return np.rint(values * (INV_LN2 * UNIT)).astype(np.int64)
 
 
-def log2_fixed(weights: Any, xp: Any, device: Any) -> Any:
+def log2_fixed(weights: Any, where: Where) -> Any:
     """Fixed-point log2 of positive float64 weights, on their own device, rounded down.
 
     Three look-ups by comparison and two correctly rounded divisions; no log function, whose
     last digit would differ between libraries. Powers of two are exact.
     """
-    exponents = np.arange(-1074, 1024)
-    powers = xp.asarray(np.ldexp(1.0, exponents), device=device)
-    digits = tables()[:3]
+    xp = where.xp
+    powers = where.put(np.ldexp(1.0, np.arange(-1074, 1024)))
     place = xp.searchsorted(powers, weights, side="right") - 1
     fixed = xp.astype(place, xp.int64) - 1074
     rest = weights / xp.take(powers, place)
     for digit in range(3):
-        table = xp.asarray(digits[digit], device=device)
+        table = where.put(tables()[digit])
         place = xp.clip(xp.searchsorted(table, rest, side="right") - 1, 0, DIGIT - 1)
         rest = rest / xp.take(table, place)
         fixed = fixed * DIGIT + xp.astype(place, xp.int64)

@@ -23,7 +23,7 @@ LEFT, RIGHT, ABSTAIN = 0, 1, 2
 N_LEAVES = 3
 
 # How a split is scored; boosting/rules.py says which variant uses which.
-CONFIDENCE, SQUARED, POLARITY, MAJORITY = 0, 1, 2, 3
+CONFIDENCE, SQUARED, MAJORITY = 0, 1, 2
 
 
 @dataclass(frozen=True)

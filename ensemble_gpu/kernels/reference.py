@@ -20,7 +20,6 @@ from ensemble_gpu.kernels.protocol import (
     CONFIDENCE,
     LEFT,
     MAJORITY,
-    POLARITY,
     RIGHT,
     Codes,
     Criterion,
@@ -245,11 +244,6 @@ def _running_total(parts: Any) -> Any:
 
 def _cost(xp: Any, kind: int, left: Any, right: Any) -> Any:
     """Score of every (feature, threshold) from leaf weights [group, feature, threshold]."""
-    if kind == POLARITY:
-        return xp.minimum(
-            left[0, ...] + right[1, ...],
-            left[1, ...] + right[0, ...],
-        )
     if kind == MAJORITY:
         left_cost = _running_total(left) - xp.max(left, axis=0)
         return left_cost + (_running_total(right) - xp.max(right, axis=0))

@@ -192,7 +192,7 @@ class AdditiveModel:
         """
         where = locate(X)
         engine = engine_for(where, n_jobs)
-        return engine_return(engine.evaluate(engine_view(engine, X), self.packed), where)
+        return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
 
     def staged(self, X: Any) -> Any:
         """F after each round, starting with the first; one float64 array [n, outputs] a round."""
@@ -209,7 +209,3 @@ class AdditiveModel:
             total = total + xp.take(where.put(values.T), leaf, axis=0)
             yield total
 
-
-def engine_return(array: Any, where: Any) -> Any:
-    """An engine's result in the caller's namespace (a host array is handed over, not copied)."""
-    return where.put(array) if isinstance(array, np.ndarray) else array

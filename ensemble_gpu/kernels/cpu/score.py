@@ -1,11 +1,10 @@
 """Scores of all splits of all features on the CPU, and the best of them.
 
 For a feature the sums of the groups are accumulated over the bins as integers; a leaf's weight is
-W = scale * sum. The four formulas (smaller is better; boosting/rules.py derives them):
+W = scale * sum. The three formulas (smaller is better; boosting/rules.py derives them):
 
     CONFIDENCE  sum over leaves, planes of sqrt(W+ W-)
     SQUARED     sum over leaves, planes of W+ W- / (W+ + W-)
-    POLARITY    min(W+left + W-right, W-left + W+right)
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Every operation is correctly rounded and the order is fixed, so the
@@ -19,7 +18,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.kernels.protocol import CONFIDENCE, MAJORITY, POLARITY
+from ensemble_gpu.kernels.protocol import CONFIDENCE, MAJORITY
 
 NO_SPLIT = -1
 
@@ -46,18 +45,6 @@ def _pair_costs(squared, n, left, total, missing_left, scale, plane, cost):
 
 
 @njit(cache=True, nogil=True)
-def _polarity_costs(n, left, total, missing_left, scale, cost):
-    plus, minus = scale[0], scale[1]
-    a, b = left[0], left[1]
-    for t in range(n):
-        lp = plus * float(a[t] + missing_left[0])
-        lm = minus * float(b[t] + missing_left[1])
-        rp = plus * float(total[0] - a[t] - missing_left[0])
-        rm = minus * float(total[1] - b[t] - missing_left[1])
-        cost[t] += min(lp + rm, lm + rp)
-
-
-@njit(cache=True, nogil=True)
 def _majority_costs(n, left, total, missing_left, scale, cost):
     for t in range(n):
         left_sum, left_top, right_sum, right_top = 0.0, 0.0, 0.0, 0.0
@@ -75,9 +62,7 @@ def _majority_costs(n, left, total, missing_left, scale, cost):
 def _costs(kind, n, left, total, missing_left, scale, cost):
     """cost[t] of thresholds 0 ... n - 1; `total` counts only rows that take a side."""
     cost[:n] = 0.0
-    if kind == POLARITY:
-        _polarity_costs(n, left, total, missing_left, scale, cost)
-    elif kind == MAJORITY:
+    if kind == MAJORITY:
         _majority_costs(n, left, total, missing_left, scale, cost)
     else:
         for plane in range(scale.shape[0] // 2):

@@ -1,0 +1,475 @@
+"""AdaBoost with stumps: the estimator is thin, the work is in rules, strategies and kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ensemble_gpu.arrays.devices import DEVICES, check_device, move
+from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, is_array, locate
+from ensemble_gpu.boosting.loop import Trace, boost
+from ensemble_gpu.boosting.rules import Rule, rule_for
+from ensemble_gpu.boosting.strategies import Rescale
+from ensemble_gpu.boosting.watching import Validation, call_callbacks
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.matrix import BinnedMatrix, ClassRows, bin_matrix, sort_by_class
+from ensemble_gpu.data.sampling import stratified_holdout
+from ensemble_gpu.data.validation import (
+    as_float_numpy,
+    check_choice,
+    check_features,
+    check_integer,
+    check_labels,
+    check_real,
+    check_weights,
+)
+from ensemble_gpu.kernels.fixedpoint import log2_fixed
+from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
+from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.model.additive import AdditiveModel, Rounds
+from ensemble_gpu.model.link import probabilities
+
+VARIANTS = ("real", "discrete", "gentle")
+MISSING = ("abstain", "learn", "error")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Validated rows in one place: features, label index, weights (None: all equal)."""
+
+    X: Any
+    index: Any
+    weights: Any | None
+
+
+class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+    """AdaBoost over decision stumps, trained where the arrays live.
+
+    Every round takes the best stump over all features, thresholds and polarities,
+    F <- F + nu h_t, and multiplies the weights, w_i <- w_i exp(-y_i nu h_t(x_i)). The model is
+    the same bit for bit on every engine, array library and number of threads.
+
+    Parameters
+    ----------
+    estimator : None
+        The weak learner; None is the stump.
+    variant : {"real", "discrete", "gentle"}, default="real"
+        With W_l+ and W_l- the weight of positive and negative rows in leaf l:
+
+        - "real": leaf value 1/2 ln((W_l+ + s) / (W_l- + s)), s half a row's share of the weight;
+          minimises Z = W_0 + 2 sum_l sqrt(W_l+ W_l-) (Schapire & Singer 1999);
+        - "discrete": each leaf votes -1 or +1, alpha = 1/2 ln((1 - e) / e), minimises the
+          weighted error e;
+        - "gentle": leaf value (W_l+ - W_l-) / (W_l+ + W_l-) (Friedman et al. 2000).
+
+        With three or more classes "discrete" is SAMME, alpha = ln((1 - e) / e) + ln(K - 1);
+        "real" and "gentle" are AdaBoost.MH: a weight per (row, class), K values a leaf.
+    n_estimators : int, default=100
+        Rounds at most.
+    learning_rate : float, default=1.0
+        nu in (0, inf): the factor on the weights is raised to this power.
+    max_bins : int or None, default=255
+        Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
+        distinct values is exact. None: as many as it has values (at most 65,534).
+    missing : {"abstain", "learn", "error"}, default="abstain"
+        NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
+        better; "error" refuses NaN.
+    early_stopping : bool, default=False
+        Stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep the
+        best round. Uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+    validation_fraction : float, default=0.1
+    n_iter_no_change : int, default=10
+    device : {None, "cpu", "cuda", "auto"}, default=None
+        Where to train; None follows the input.
+    n_jobs : int or None, default=None
+        Threads of the CPU engine; None and -1 mean all.
+    callbacks : list of callables or None
+        Each is called with a `RoundInfo` after a round; returning True stops the fit.
+    random_state : int, RandomState instance or None
+        Draws the validation rows; nothing else is random.
+
+    Attributes
+    ----------
+    classes_ : ndarray of the labels
+    n_features_in_, feature_names_in_ : as in scikit-learn
+    n_estimators_ : int, rounds in the model
+    errors_ : ndarray, weighted error (discrete) or Z (real, gentle) of each round
+    alphas_ : ndarray, coefficient of each round's stump: alpha (discrete), nu (real, gentle)
+    feature_importances_ : ndarray, share of each feature in sum of -ln Z, or of alpha (discrete)
+    validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
+        (only where there were validation rows)
+    model_ : AdditiveModel
+    stop_reason_ : str, why the fit ended
+    engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
+    """
+
+    def __init__(
+        self,
+        estimator: None = None,
+        *,
+        variant: str = "real",
+        n_estimators: int = 100,
+        learning_rate: float = 1.0,
+        max_bins: int | None = 255,
+        missing: str = "abstain",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        callbacks: list[Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.variant = variant
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_bins = max_bins
+        self.missing = missing
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.device = device
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    # --- fit ---------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> AdaBoostClassifier:
+        """Boost on X [n, p] and labels y [n].
+
+        Parameters
+        ----------
+        X : array of any array-API library, frame or list; NaN is missing
+        y : labels; on a device integers or bool, on the host anything with an order
+        sample_weight : weights >= 0; a row of weight zero is as if absent
+        X_val, y_val, sample_weight_val : rows for the validation loss
+
+        Returns
+        -------
+        self
+        """
+        before = dict(vars(self))
+        try:
+            self._check_parameters()
+            self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        except BaseException:  # an error or Ctrl-C leaves the estimator as it was
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.estimator is not None:
+            raise TypeError(f"estimator must be None (the stump); got {self.estimator!r}.")
+        check_choice("variant", self.variant, VARIANTS)
+        check_choice("missing", self.missing, MISSING)
+        check_choice("device", self.device, DEVICES)
+        check_choice("early_stopping", self.early_stopping, (True, False))
+        check_integer("n_estimators", self.n_estimators, 1)
+        check_integer("n_iter_no_change", self.n_iter_no_change, 1)
+        check_real("learning_rate", self.learning_rate, 0.0)
+        check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
+        if self.max_bins is not None:
+            check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
+        if self.n_jobs is not None:
+            check_integer("n_jobs", self.n_jobs, -(2**31))
+            if self.n_jobs == 0:
+                raise ValueError("n_jobs must be None, an integer >= 1 or negative; got 0.")
+        for callback in self.callbacks or []:
+            if not callable(callback):
+                raise TypeError(f"callbacks must be callables; got {callback!r}.")
+        check_device(self.device)
+
+    def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
+        X, y, w, X_val, y_val, w_val = (move(a, self.device) for a in (X, y, w, X_val, y_val, w_val))
+        place = locate(X)
+        check_same_place(place, y=y, sample_weight=w, X_val=X_val, y_val=y_val,
+                         sample_weight_val=w_val)  # fmt: skip
+        train = self._check_rows(X, y, w, place)
+        engine = engine_for(place, self.n_jobs)
+        here = NUMPY if engine.name == "cpu" else place
+        train = Rows(*(engine_view(engine, a) for a in (train.X, train.index, train.weights)))
+        rows, held_out = self._divide(train, X_val, y_val, w_val, engine, here)
+        rule = rule_for(self.variant, len(self.classes_))
+        trace, matrix, validation = self._boost(engine, train, rows, held_out, rule, here)
+        self._keep(trace, matrix, rule, validation, self._prior(train, rows, rule, here))
+        self.engine_ = engine.name
+
+    def _check_rows(self, X: Any, y: Any, w: Any, place: Where) -> Rows:
+        """Rows with the label index of those classes that have any weight."""
+        X = self._check_X(X, reset=True)
+        classes, index = check_labels(y, X.shape[0], place)
+        weights = check_weights(w, X.shape[0], place, "sample_weight")
+        if weights is not None:
+            xp = place.xp
+            heavy = [
+                c for c in range(len(classes))
+                if bool(xp.any((index == c) & (weights > 0.0)))
+            ]  # fmt: skip
+            if len(heavy) < 2:
+                raise ValueError(
+                    "y must hold at least 2 classes with sample_weight > 0; got 1 class: "
+                    f"{classes[heavy].tolist()!r}."
+                )
+            new_index = np.zeros(len(classes), dtype=np.int64)
+            new_index[heavy] = np.arange(len(heavy))
+            classes, index = classes[heavy], xp.take(place.put(new_index), index)
+        self.classes_ = classes
+        return Rows(X, index, weights)
+
+    def _check_X(self, X: Any, *, reset: bool) -> Any:
+        """X as a float array where it lives; n_features_in_ and names set or compared."""
+        allow_nan = self.missing != "error"
+        place = locate(X)
+        if place is NUMPY:
+            finite = "allow-nan" if allow_nan else True
+            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=finite)
+            return as_float_numpy(X)
+        X = check_features(X, place, allow_nan)
+        if reset:
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)
+        elif X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return X
+
+    def _divide(
+        self, train: Rows, X_val: Any, y_val: Any, w_val: Any, engine: Engine, here: Where
+    ) -> tuple[ClassRows, Rows | None]:
+        """Rows to train on, sorted by class, and the validation rows."""
+        xp = here.xp
+        keep = None if train.weights is None else train.weights > 0.0
+        held_out = None
+        if X_val is not None:
+            held_out = self._check_validation(X_val, y_val, w_val, engine, here)
+        elif y_val is not None or w_val is not None:
+            raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
+        elif self.early_stopping:
+            chosen = stratified_holdout(
+                here.host(train.index), len(self.classes_), self.validation_fraction,
+                self.random_state,
+            )  # fmt: skip
+            mask = np.zeros(train.X.shape[0], dtype=bool)
+            mask[chosen] = True
+            keep = here.put(~mask) if keep is None else keep & here.put(~mask)
+            at = here.put(chosen)
+            weights = None if train.weights is None else xp.take(train.weights, at)
+            held_out = Rows(xp.take(train.X, at, axis=0), xp.take(train.index, at), weights)
+        return sort_by_class(train.index, len(self.classes_), keep, here), held_out
+
+    def _check_validation(
+        self, X: Any, y: Any, w: Any, engine: Engine, here: Where
+    ) -> Rows:
+        place = locate(X)
+        X = self._check_X(X, reset=False)
+        classes, index = check_labels(y, X.shape[0], place)
+        unknown = np.setdiff1d(classes, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y_val holds labels that y does not: {unknown.tolist()!r}.")
+        index = place.xp.take(place.put(np.searchsorted(self.classes_, classes)), index)
+        weights = check_weights(w, X.shape[0], place, "sample_weight_val")
+        return Rows(*(engine_view(engine, a) for a in (X, index, weights)))
+
+    def _boost(
+        self,
+        engine: Engine,
+        train: Rows,
+        sorted_rows: ClassRows,
+        held_out: Rows | None,
+        rule: Rule,
+        here: Where,
+    ) -> tuple[Trace, BinnedMatrix, Validation | None]:
+        layout = Layout(sorted_rows.starts, rule.group_of)
+        max_bins = self.max_bins or MAX_BINS_LIMIT
+        matrix = bin_matrix(engine, train.X, sorted_rows.rows, layout, max_bins)
+        log_weights, lightest = None, 1.0
+        if train.weights is not None:
+            weights = here.xp.take(train.weights, sorted_rows.rows)
+            log_weights, lightest = log2_fixed(weights, here), float(here.xp.min(weights))
+        learn = self.missing == "learn"
+        criterion = Criterion(
+            rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)
+        )
+        histograms = engine.histograms(matrix.codes, layout, log_weights)
+        strategy = Rescale(
+            histograms, matrix.codes, layout, rule, criterion, float(self.learning_rate), lightest
+        )
+        watchers: list[Any] = []
+        validation = None
+        if held_out is not None:
+            patience = self.n_iter_no_change if self.early_stopping else None
+            validation = Validation(
+                held_out.X, held_out.index, held_out.weights, rule.votes, rule.n_outputs, matrix,
+                here, patience,
+            )  # fmt: skip
+            watchers.append(validation)
+        if self.callbacks:
+            watchers.append(
+                call_callbacks(self.callbacks, self.n_estimators, matrix, validation)
+            )
+        return boost(strategy, self.n_estimators, watchers), matrix, validation
+
+    def _prior(self, train: Rows, sorted_rows: ClassRows, rule: Rule, here: Where) -> np.ndarray:
+        """The best constant, for a model without a single round: log-odds of the classes.
+
+        fsum is correctly rounded, so the order of the rows does not matter.
+        """
+        starts = sorted_rows.starts
+        shares = np.diff(starts).astype(np.float64)
+        if train.weights is not None:
+            weights = here.host(here.xp.take(train.weights, sorted_rows.rows))
+            shares = np.array(
+                [math.fsum(weights[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+            )
+        shares = shares / math.fsum(shares)
+        if rule.votes:
+            return np.log(shares)
+        odds = 0.5 * np.log(shares / (1.0 - shares))
+        return odds if len(odds) > 2 else odds[1:]
+
+    def _keep(
+        self,
+        trace: Trace,
+        matrix: BinnedMatrix,
+        rule: Rule,
+        validation: Validation | None,
+        prior: np.ndarray,
+    ) -> None:
+        """Fitted attributes from the trace; early stopping keeps the best round."""
+        stumps = trace.stumps
+        if validation is not None and validation.history:
+            self.validation_loss_ = np.array(validation.history)
+            if self.early_stopping:
+                stumps = stumps[: validation.best_round]
+        rounds = Rounds(
+            np.array([s.feature for s in stumps], dtype=np.int64),
+            np.array([matrix.threshold(s.feature, s.bin) for s in stumps], dtype=np.float64),
+            np.array([s.missing_leaf for s in stumps], dtype=np.int64),
+            np.array([s.values for s in stumps]).reshape(len(stumps), rule.n_outputs, 3),
+            np.array([s.alpha for s in stumps], dtype=np.float64),
+            np.array([s.error for s in stumps], dtype=np.float64),
+        )
+        intercept = np.zeros(rule.n_outputs) if stumps else prior
+        self.model_ = AdditiveModel(rounds, self.n_features_in_, intercept)
+        self.n_estimators_ = len(stumps)
+        self.errors_, self.alphas_ = rounds.error, rounds.alpha
+        self.stop_reason_ = trace.stop_reason
+        gain = rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
+        gains = np.bincount(
+            rounds.feature, weights=np.maximum(gain, 0.0), minlength=self.n_features_in_
+        )
+        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
+
+    # --- predict -----------------------------------------------------------------------------
+
+    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
+        """X as floats, where it lives, where to compute, and the float dtype of the results."""
+        check_is_fitted(self)
+        place = locate(X)
+        narrow = is_array(X) and X.dtype == place.xp.float32
+        X = self._check_X(X, reset=False)
+        engine = engine_for(place, self.n_jobs)
+        here = NUMPY if engine.name == "cpu" else place
+        dtype = here.xp.float32 if narrow else here.xp.float64
+        return engine_view(engine, X), place, here, dtype
+
+    def _margins(self, X: Any) -> tuple[Any, Where, Where]:
+        X, place, here, dtype = self._inputs(X)
+        return here.xp.astype(self.model_(X, n_jobs=self.n_jobs), dtype), place, here
+
+    def _votes(self) -> bool:
+        return rule_for(self.variant, len(self.classes_)).votes
+
+    def _labels(self, F: Any, place: Where, here: Where) -> Any:
+        """Labels of the largest probability; NumPy where only the host can hold them."""
+        index = here.xp.argmax(probabilities(F, self._votes(), here), axis=1)
+        if self.classes_.dtype.kind in "biuf":
+            return place.hand_over(here.xp.take(here.put(self.classes_), index))
+        return self.classes_[here.host(index)]
+
+    def decision_function(self, X: Any) -> Any:
+        """F(x): [n] for two classes (positive: classes_[1]), [n, K] otherwise."""
+        F, place, _ = self._margins(X)
+        return place.hand_over(_flat(F))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable label of every row: argmax of predict_proba, always."""
+        return self._labels(*self._margins(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities [n, K] (model/link.py has the formulas)."""
+        F, place, here = self._margins(X)
+        return place.hand_over(probabilities(F, self._votes(), here))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithm of predict_proba; a probability that underflows counts as the least float."""
+        F, place, here = self._margins(X)
+        p = probabilities(F, self._votes(), here)
+        least = here.full(float(here.xp.finfo(p.dtype).smallest_normal), p.dtype)
+        return place.hand_over(here.xp.log(here.xp.maximum(p, least)))
+
+    def _staged(self, X: Any) -> Iterator[tuple[Any, Where, Where]]:
+        X, place, here, dtype = self._inputs(X)
+        for F in self.model_.staged(X):
+            yield here.xp.astype(F, dtype), place, here
+
+    def staged_decision_function(self, X: Any) -> Iterator[Any]:
+        """decision_function after 1, 2, ... rounds."""
+        for F, place, _ in self._staged(X):
+            yield place.hand_over(_flat(F))
+
+    def staged_predict(self, X: Any) -> Iterator[Any]:
+        """Predict after 1, 2, ... rounds."""
+        for stage in self._staged(X):
+            yield self._labels(*stage)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
+        """predict_proba after 1, 2, ... rounds."""
+        for F, place, here in self._staged(X):
+            yield place.hand_over(probabilities(F, self._votes(), here))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows predicted right, weighted if weights are given."""
+        predicted = self.predict(X)
+        place = locate(predicted)
+        check_same_place(place, y=y, sample_weight=sample_weight)
+        if place is NUMPY:
+            right = np.asarray(predicted) == np.asarray(y)
+            weights = None if sample_weight is None else np.asarray(sample_weight)
+            return float(np.average(right, weights=weights))
+        xp = place.xp
+        truth = y if is_array(y) else place.put(np.asarray(y))
+        right = xp.astype(predicted == xp.astype(truth, predicted.dtype), xp.float32)
+        if sample_weight is None:
+            return float(xp.mean(right))
+        weights = check_weights(sample_weight, right.shape[0], place, "sample_weight")
+        return float(xp.sum(xp.astype(right, weights.dtype) * weights) / xp.sum(weights))
+
+
+def _flat(F: Any) -> Any:
+    return F[:, 0] if F.shape[1] == 1 else F

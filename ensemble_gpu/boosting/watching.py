@@ -1,0 +1,114 @@
+"""Watchers of the loop: validation loss with early stopping, and the user's callbacks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.strategies import Stump
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
+from ensemble_gpu.model.link import log_loss
+
+
+@dataclass(frozen=True)
+class RoundInfo:
+    """What a callback sees after a round."""
+
+    round: int
+    n_rounds: int
+    feature: int
+    threshold: float
+    error: float
+    alpha: float
+    validation_loss: float | None
+
+
+Callback = Callable[[RoundInfo], Any]
+
+
+class Validation:
+    """Follows the margins of held-out rows; their log-loss after each round is `history`."""
+
+    def __init__(
+        self,
+        X: Any,
+        index: Any,
+        weights: Any | None,
+        votes: bool,
+        n_outputs: int,
+        matrix: BinnedMatrix,
+        where: Where,
+        patience: int | None,
+    ) -> None:
+        self.X, self.index, self.weights, self.votes = X, index, weights, votes
+        self.matrix, self.where, self.patience = matrix, where, patience
+        self.F = where.zeros((X.shape[0], n_outputs), where.xp.float64)
+        self.history: list[float] = []
+
+    @property
+    def best_round(self) -> int:
+        """Rounds of the lowest loss so far, the first of equals."""
+        return self.history.index(min(self.history)) + 1
+
+    def __call__(self, n_rounds: int, stump: Stump) -> str | None:
+        xp, where = self.where.xp, self.where
+        x = where.as_float64(self.X[:, stump.feature])
+        right = xp.astype(x > self.matrix.threshold(stump.feature, stump.bin), xp.int64)
+        leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
+        values = stump.values[:, [LEFT, RIGHT, stump.missing_leaf]]
+        self.F = self.F + xp.take(where.put(values.T), leaf, axis=0)
+        self.history.append(log_loss(self.F, self.index, self.weights, self.votes, where))
+        waited = n_rounds - self.best_round
+        if self.patience is not None and waited >= self.patience:
+            return f"validation loss has not improved for {waited} rounds"
+        return None
+
+
+def call_callbacks(
+    callbacks: Iterable[Callback], n_rounds: int, matrix: BinnedMatrix, validation: Any
+) -> Callable[[int, Stump], str | None]:
+    """A watcher that tells every callback; any that returns True stops the fit."""
+
+    def watch(round_: int, stump: Stump) -> str | None:
+        info = RoundInfo(
+            round_,
+            n_rounds,
+            stump.feature,
+            matrix.threshold(stump.feature, stump.bin),
+            stump.error,
+            stump.alpha,
+            validation.history[-1] if validation else None,
+        )
+        answers = [callback(info) for callback in callbacks]
+        return "a callback asked to stop" if any(a is True for a in answers) else None
+
+    return watch
+
+
+class ProgressBar:
+    """A callback that draws a bar on standard error.
+
+    Parameters
+    ----------
+    label : str
+        Text before the bar.
+    width : int
+        Characters of the bar.
+    """
+
+    def __init__(self, label: str = "fit", width: int = 30, stream: Any = None) -> None:
+        self.label, self.width, self.stream = label, width, stream
+
+    def __call__(self, info: RoundInfo) -> None:
+        stream = self.stream or sys.stderr
+        filled = self.width * info.round // info.n_rounds
+        if info.round > 1 and filled == self.width * (info.round - 1) // info.n_rounds:
+            return
+        bar = "#" * filled + "." * (self.width - filled)
+        end = "\n" if info.round == info.n_rounds else ""
+        stream.write(f"\r{self.label} [{bar}] round {info.round}/{info.n_rounds}{end}")
+        stream.flush()
