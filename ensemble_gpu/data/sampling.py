@@ -17,7 +17,7 @@ def stratified_holdout(
     chosen = []
     for c in range(n_classes):
         rows = np.flatnonzero(index == c)
-        size = min(int(round(fraction * len(rows))), len(rows) - 1)
+        size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
         chosen.append(generator.permutation(rows)[:size])
     positions = np.sort(np.concatenate(chosen))
     if not len(positions):

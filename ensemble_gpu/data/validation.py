@@ -137,7 +137,7 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     if is_array(sample_weight) and not isinstance(sample_weight, np.ndarray):
         weights = sample_weight
     else:
-        if np.ndim(sample_weight) == 0:
+        if isinstance(sample_weight, numbers.Number):
             sample_weight = np.full(n_rows, sample_weight)
         weights = where.put(
             check_array(sample_weight, ensure_2d=False, dtype=np.float64,

@@ -34,9 +34,9 @@ DIGIT_BITS = 10
 DIGIT = 1 << DIGIT_BITS
 DIGIT_MASK = DIGIT - 1
 
-# The heaviest row of a group starts with 2^25 < q <= 2^26: six bits of headroom in int32 before a
-# group has to be requantised, and a relative rounding below 3e-8 for the rows that matter.
-QUANTUM_BITS = 26
+# The heaviest row of a group starts with 2^28 < q <= 2^29: two bits of headroom in int32 before a
+# group has to be requantised, and a relative rounding below 4e-9 for the rows that matter.
+QUANTUM_BITS = 29
 Q_LIMIT = float(2**31 - 1)
 
 # 2^-k for k = 0 ... 63; beyond that a row is less than half a quantum whatever its fraction.
@@ -47,7 +47,7 @@ INV_LN2 = 1.0 / 0.6931471805599453
 
 @cache
 def tables() -> np.ndarray:
-    """Powers of two as a (4, 1024) float64 array: three digit tables, then 2^(26 - k).
+    """Powers of two as a (4, 1024) float64 array: three digit tables, then 2^(QUANTUM_BITS - k).
 
     Row d holds 2^(j / 1024^(d+1)); computed in 50-digit decimals and rounded once, so that
     no platform's pow takes part.

@@ -22,6 +22,9 @@ import numpy as np
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
 N_LEAVES = 3
 
+# Splits tie when their scores agree to this factor (more than the rounding of 2^25 or more).
+TIE = 1.0 + 2.0**-22
+
 # How a split is scored; boosting/rules.py says which variant uses which.
 CONFIDENCE, SQUARED, MAJORITY = 0, 1, 2
 
@@ -75,7 +78,8 @@ class Split:
     """The best split of a round, with what the host needs to turn it into a stump.
 
     `sums[g, leaf]` is the integer weight of group g in each leaf, `largest[g]` a bound on its q.
-    Ties go to the lowest feature, then the lowest bin, then missing to the left.
+    Of all splits that score within TIE of the lowest score, the first in order of (feature, bin,
+    missing left before right) is taken, so that a tie is not decided by the rounding of weights.
     """
 
     score: float

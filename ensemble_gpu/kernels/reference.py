@@ -21,6 +21,7 @@ from ensemble_gpu.kernels.protocol import (
     LEFT,
     MAJORITY,
     RIGHT,
+    TIE,
     Codes,
     Criterion,
     Layout,
@@ -214,13 +215,14 @@ class ReferenceHistograms:
         tried = where.put(np.arange(n))[None, :] < where.put(criterion.n_thresholds)[:, None]
         costs = xp.where(tried[:, :, None], costs, where.full(xp.inf))
         flat = xp.reshape(costs, (-1,))
-        at = int(where.host(xp.argmin(flat)))
-        best = float(where.host(flat[at]))
+        lowest = xp.min(flat)
+        at = int(where.host(xp.argmax(xp.astype(flat <= lowest * TIE, xp.int64))))
+        score = float(where.host(flat[at]))
         feature, rest = divmod(at, n * len(sides))
         last_bin, side = divmod(rest, len(sides))
         missing_leaf = side if criterion.learn_missing else ABSTAIN
         leaf_sums = _leaf_sums(where.host(self.sums[:, feature, :]), last_bin, missing_leaf)
-        return Split(best, feature, last_bin, missing_leaf, leaf_sums, self.largest)
+        return Split(score, feature, last_bin, missing_leaf, leaf_sums, self.largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         xp, where = self.where.xp, self.where

@@ -87,8 +87,8 @@ class CpuHistograms:
         self.difference = np.zeros((planes, n), dtype=np.int32)
         self.count = np.zeros(len(self.parts), dtype=np.int64)
         self.largest = np.zeros((len(self.parts), groups), dtype=np.int64)
-        self.best = np.zeros((codes.n_features, 1))
-        self.at = np.zeros((codes.n_features, 2), dtype=np.int64)
+        self.lowest = np.zeros(codes.n_features)
+        self.record = np.zeros(3, dtype=np.int64)
         self.leaf_sums = np.zeros((groups, 3), dtype=np.int64)
 
     def _call(self, serial: Any, parallel: Any, *args: Any) -> Any:
@@ -112,18 +112,16 @@ class CpuHistograms:
         return exponent
 
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
-        feature = self._call(
+        cost = self._call(
             score.split_serial, score.split_parallel,
             self.sums, criterion.n_thresholds, criterion.kind, scale, criterion.abstention,
-            criterion.learn_missing, self.best, self.at, self.leaf_sums,
+            criterion.learn_missing, self.lowest, self.leaf_sums, self.record,
         )  # fmt: skip
-        if feature == score.NO_SPLIT:
+        if cost == np.inf:
             return None
-        last_bin, missing_leaf = self.at[feature]
-        return Split(
-            float(self.best[feature, 0]), int(feature), int(last_bin), int(missing_leaf),
-            self.leaf_sums, self.largest.max(axis=0),
-        )  # fmt: skip
+        feature, last_bin, missing_leaf = self.record.tolist()
+        largest = self.largest.max(axis=0)
+        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums, largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         table = np.empty((ratio.shape[0] + 1, self.width))

@@ -18,9 +18,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.kernels.protocol import CONFIDENCE, MAJORITY
-
-NO_SPLIT = -1
+from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, LEFT, MAJORITY, RIGHT, TIE
 
 
 @njit(cache=True, nogil=True)
@@ -70,8 +68,11 @@ def _costs(kind, n, left, total, missing_left, scale, cost):
 
 
 @njit(cache=True, nogil=True)
-def _score_feature(sums, f, n, kind, scale, abstention, learn, best, at):
-    """best[0] = lowest cost of a feature, at[0:2] = (bin, leaf of missing values)."""
+def _score_feature(sums, f, n, kind, scale, abstention, learn, cost):
+    """cost[side, t] of every threshold of a feature; returns the lowest.
+
+    Side 0 sends missing values left, side 1 right; without `learn` they abstain (side 0 only).
+    """
     groups, width = sums.shape[0], sums.shape[3]
     tile, lane = f // 8, f % 8
     left = np.empty((groups, n), dtype=np.int64)
@@ -84,74 +85,81 @@ def _score_feature(sums, f, n, kind, scale, abstention, learn, best, at):
         for t in range(n):
             run += column[t]
             left[g, t] = run
-        total[g] = run
         for t in range(n, width - 1):
-            total[g] += column[t]
+            run += column[t]
+        total[g] = run
         missing[g] = column[width - 1]
-    cost = np.empty(n)
-    best[0] = math.inf
-    if not learn:
+    if learn:
+        total += missing
+        _costs(kind, n, left, total, missing, scale, cost[0])
+        _costs(kind, n, left, total, nothing, scale, cost[1])
+    else:
         apart = 0.0
         for g in range(groups):
             apart += abstention[g] * float(missing[g])
-        _costs(kind, n, left, total, nothing, scale, cost)
+        _costs(kind, n, left, total, nothing, scale, cost[0])
         for t in range(n):
-            value = cost[t] + apart
-            if value < best[0]:
-                best[0] = value
-                at[0] = t
-                at[1] = 2
-        return
-    for g in range(groups):
-        total[g] += missing[g]
-    right_cost = np.empty(n)
-    _costs(kind, n, left, total, missing, scale, cost)
-    _costs(kind, n, left, total, nothing, scale, right_cost)
-    for t in range(n):
-        if cost[t] < best[0]:
-            best[0] = cost[t]
-            at[0] = t
-            at[1] = 0
-        if right_cost[t] < best[0]:
-            best[0] = right_cost[t]
-            at[0] = t
-            at[1] = 1
-
-
-@njit(cache=True, nogil=True)
-def _reduce(best, at, sums, learn, leaf_sums):
-    """The best feature and the integer weight of its leaves; NO_SPLIT where there is none."""
-    f = NO_SPLIT
+            cost[0, t] += apart
     lowest = math.inf
-    for j in range(best.shape[0]):
-        if best[j, 0] < lowest:
-            lowest = best[j, 0]
-            f = j
-    if f == NO_SPLIT:
-        return f
-    groups, width = sums.shape[0], sums.shape[3]
-    for g in range(groups):
-        column = sums[g, f // 8, f % 8]
-        leaf_sums[g] = 0
-        for t in range(width - 1):
-            leaf_sums[g, 0 if t <= at[f, 0] else 1] += column[t]
-        leaf_sums[g, at[f, 1]] += column[width - 1]
-    return f
+    for side in range(1 + learn):
+        for t in range(n):
+            lowest = min(lowest, cost[side, t])
+    return lowest
 
 
 @njit(cache=True, nogil=True)
-def split_serial(sums, n_thresholds, kind, scale, abstention, learn, best, at, leaf_sums):
+def _first_below(cost, n, sides, limit):
+    """The first (bin, side) whose cost is within the limit."""
+    for t in range(n):
+        for side in range(sides):
+            if cost[side, t] <= limit:
+                return t, side
+    return n, 0
+
+
+@njit(cache=True, nogil=True)
+def _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sums, record):
+    """The first split in order of (feature, bin, side) that ties with the lowest cost.
+
+    record = (feature, bin, leaf of missing values); returns the split's cost, inf without one.
+    """
+    best = math.inf
+    for f in range(lowest.shape[0]):
+        best = min(best, lowest[f])
+    if best == math.inf:
+        return best
+    f = 0
+    while lowest[f] > best * TIE:
+        f += 1
+    n, width = n_thresholds[f], sums.shape[3]
+    cost = np.empty((2, n))
+    _score_feature(sums, f, n, kind, scale, abstention, learn, cost)
+    t, side = _first_below(cost, n, 1 + learn, best * TIE)
+    record[0], record[1], record[2] = f, t, side if learn else ABSTAIN
+    leaf_sums[:] = 0
+    for g in range(sums.shape[0]):
+        column = sums[g, f // 8, f % 8]
+        for b in range(width - 1):
+            leaf_sums[g, LEFT if b <= t else RIGHT] += column[b]
+        leaf_sums[g, record[2]] += column[width - 1]
+    return cost[side, t]
+
+
+@njit(cache=True, nogil=True)
+def split_serial(sums, n_thresholds, kind, scale, abstention, learn, lowest, leaf_sums, record):
+    cost = np.empty((2, sums.shape[3]))
     for f in range(n_thresholds.shape[0]):
-        _score_feature(
-            sums, f, n_thresholds[f], kind, scale, abstention, learn, best[f], at[f]
+        lowest[f] = _score_feature(
+            sums, f, n_thresholds[f], kind, scale, abstention, learn, cost
         )
-    return _reduce(best, at, sums, learn, leaf_sums)
+    return _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sums, record)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def split_parallel(sums, n_thresholds, kind, scale, abstention, learn, best, at, leaf_sums):
+def split_parallel(sums, n_thresholds, kind, scale, abstention, learn, lowest, leaf_sums, record):
     for f in prange(n_thresholds.shape[0]):
-        _score_feature(
-            sums, f, n_thresholds[f], kind, scale, abstention, learn, best[f], at[f]
+        cost = np.empty((2, sums.shape[3]))
+        lowest[f] = _score_feature(
+            sums, f, n_thresholds[f], kind, scale, abstention, learn, cost
         )
-    return _reduce(best, at, sums, learn, leaf_sums)
+    return _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sums, record)

@@ -1,22 +1,35 @@
-"""Whether the CUDA kernels can be used; importing this file imports neither numba nor CUDA."""
+"""Can the CUDA kernels run here? Safe to import and to ask on any machine."""
 
 from __future__ import annotations
 
-import os
-from importlib.util import find_spec
+import importlib.util
+
+import numba
 
 MISSING_KERNELS = (
-    "The arrays are on a GPU but numba-cuda is not installed: the slower reference engine runs on "
-    "the GPU instead, with the same model. For the fast kernels: pip install "
-    "'ensemble_gpu[cuda12]' or 'ensemble_gpu[cuda13]'."
+    "These arrays are on a CUDA device, but numba-cuda, which compiles the CUDA kernels, is not "
+    "installed or finds no usable device: the slow reference engine is used instead. The model "
+    "will be the same. To get the kernels: pip install 'ensemble_gpu[cuda12]' or, for CUDA 13, "
+    "pip install 'ensemble_gpu[cuda13]'."
 )
 
 
 def simulated() -> bool:
-    """The CUDA simulator was asked for before numba was imported."""
-    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") == "1"
+    """numba's simulator runs the kernels, on NumPy arrays (NUMBA_ENABLE_CUDASIM=1)."""
+    return bool(numba.config.ENABLE_CUDASIM)
+
+
+def installed() -> bool:
+    """The package numba-cuda is there; numba's own CUDA target is too old for our kernels."""
+    return importlib.util.find_spec("numba_cuda") is not None
 
 
 def kernels() -> bool:
-    """Whether numba-cuda is installed, or the simulator stands in for a GPU."""
-    return simulated() or find_spec("numba_cuda") is not None
+    """The kernels can run: on a device through numba-cuda, or in the simulator."""
+    if simulated():
+        return True
+    if not installed():
+        return False
+    from ensemble_gpu.kernels.cuda._numba import cuda
+
+    return bool(cuda.is_available())

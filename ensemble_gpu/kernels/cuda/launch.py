@@ -1,0 +1,65 @@
+"""How kernels are launched: one function, and the shapes of the launches."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core.errors import NumbaPerformanceWarning
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """Threads of a block and blocks of a grid.
+
+    `blocks` is for the kernels that walk over rows: one wave of resident blocks, because each
+    block ends with a flush of its whole histogram. `part_rows` is the fewest rows worth a block.
+    `feature_blocks` is for the score, one feature a block at a time.
+    """
+
+    threads: int
+    blocks: int
+    part_rows: int
+    feature_threads: int
+    feature_blocks: int
+
+    def __post_init__(self) -> None:
+        for name, limit in (("threads", 512), ("feature_threads", 256)):
+            value = getattr(self, name)
+            if not 1 <= value <= limit or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two up to {limit}; got {value}.")
+
+
+def device_plan(processors: int) -> LaunchPlan:
+    """For a GPU with that many multiprocessors.
+
+    A block of the histogram kernels takes 32 KB of shared memory, so four blocks of 512 threads
+    fill a multiprocessor of compute capability 8.0 or 9.0 (two do on 7.5, three on 8.9 and 12.0);
+    bench/cuda_cost.py prints the occupancy.
+    """
+    return LaunchPlan(
+        threads=512,
+        blocks=4 * processors,
+        part_rows=2048,
+        feature_threads=256,
+        feature_blocks=1024,
+    )
+
+
+# The simulator starts one operating-system thread per CUDA thread: as few as show every barrier.
+SIMULATOR_PLAN = LaunchPlan(
+    threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2
+)
+
+
+def launch(kernel: Any, grid: int, block: int, stream: Any, *args: Any) -> None:
+    """kernel[grid, block, stream](*args).
+
+    A grid of one block is meant: numba's advice about it is silenced here and nowhere else. So is
+    NumPy's note, under the simulator, that a histogram cell wrapped around, which it may.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaPerformanceWarning)
+        warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning)
+        kernel[grid, block, stream](*args)
