@@ -1,0 +1,53 @@
+# Every target makes the environment that it needs; `make help` lists them.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test test-interop test-cuda test-gpu lint bench bench-quick clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/%.installed: pyproject.toml | $(BIN)/python
+	$(PIP) install --editable ".[$(subst +,$(comma),$*)]"
+	@touch $@
+
+comma := ,
+
+demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pictures
+	$(BIN)/python -m ensemble_gpu demo
+
+test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
+	$(BIN)/python -m pytest -m "not interop" --ignore=tests/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/cuda/simulator
+
+test-interop: $(VENV)/test+interop.installed  ## the tests that need torch and JAX
+	$(BIN)/python -m pytest -m interop
+
+test-cuda: VENV = .venv-cuda
+test-cuda:  ## kernels to PTX and SASS; needs no GPU
+	$(MAKE) VENV=.venv-cuda .venv-cuda/test+cuda-proof.installed
+	.venv-cuda/bin/python -m pytest tests/cuda/compiled
+
+test-gpu: $(VENV)/plot+test.installed  ## the tests on CuPy arrays; needs a GPU and a cuda extra
+	$(BIN)/python -m ensemble_gpu doctor
+	ENSEMBLE_GPU_TEST_CUPY=1 $(BIN)/python -m pytest -m "not interop" --ignore=tests/cuda
+
+lint: $(VENV)/dev+test.installed  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/bench.installed  ## side by side with the peers
+	$(BIN)/python -m bench
+
+bench-quick: $(VENV)/bench.installed  ## the same in under three minutes
+	$(BIN)/python -m bench --quick
+
+clean:  ## remove environments, caches and compiled kernels
+	rm -rf .venv .venv-cuda build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
