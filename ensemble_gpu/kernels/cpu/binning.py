@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
 from ensemble_gpu.data.binning import midpoints, sample_positions
+from ensemble_gpu.kernels.cpu.threads import Run
 
 LANES = 8  # features per tile
-BLOCK_ROWS = 2048
+BLOCK_ROWS = 1024
+GUIDE_BUCKETS = 1024
+CELLS_PER_THREAD = 40_000
 
 
 @njit(cache=True, nogil=True)
@@ -75,56 +77,108 @@ def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[
         return list(pool.map(one, range(n_features)))
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _code(x, edges, steps):
-    """Number of edges < x: a binary search without branches; edges padded with inf."""
-    low = 0
-    step = 1 << steps
-    for _ in range(steps):
-        step >>= 1
-        low += step * (edges[low + step - 1] < x)
-    return low
+@njit(cache=True, nogil=True)
+def _bucket(x, low, scale, buckets):
+    """Which of equally wide buckets holds x: monotone in x, so it brackets the edges."""
+    return np.int32(min(max((x - low) * scale, 0.0), buckets - 1.0))
 
 
 @njit(cache=True, nogil=True)
-def _encode_block(X, rows, padded, steps, missing_code, out, start, stop):
-    n_features = X.shape[1]
-    for f in range(n_features):
+def _make_guide(edges, n_edges, low, scale, guide):
+    """guide[b] = edges in buckets below b; returns the most edges that share a bucket."""
+    most = 0
+    e = 0
+    for b in range(guide.shape[0]):
+        guide[b] = e
+        while e < n_edges and _bucket(edges[e], low, scale, guide.shape[0]) == b:
+            e += 1
+        most = max(most, e - guide[b])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _encode_column(x, edges, low, scale, guide, steps, place):
+    """place = number of edges < x, for a block of values without NaN.
+
+    The guide gives the first candidate, a few halvings the rest. Each loop runs over the
+    block without a branch, so that the compiler turns it into vector gathers: 6 ns a
+    value, where a search of its own for each value takes 48 (branches mispredicted).
+    """
+    n = x.shape[0]
+    for i in range(n):
+        place[i] = guide[_bucket(x[i], low, scale, guide.shape[0])]
+    step = 1 << steps
+    while step > 1:
+        step >>= 1
+        for i in range(n):
+            further = place[i] + step
+            place[i] = further if edges[further - 1] < x[i] else place[i]
+
+
+@njit(cache=True, nogil=True)
+def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop):
+    n = stop - start
+    x = np.empty(n, dtype=np.float64)
+    place = np.empty(n, dtype=np.int32)
+    for f in range(X.shape[1]):
+        absent = False
+        for i in range(n):
+            value = np.float64(X[rows[start + i], f])
+            absent |= value != value
+            x[i] = value
+        if absent:
+            for i in range(n):
+                x[i] = low[f] if x[i] != x[i] else x[i]
+        _encode_column(x, edges[f], low[f], scale[f], guides[f], steps[f], place)
         tile, lane = f // LANES, f % LANES
-        column_edges = padded[f]
-        for i in range(start, stop):
-            x = X[rows[i], f]
-            if x != x:
-                out[tile, i, lane] = missing_code
-            else:
-                out[tile, i, lane] = _code(x, column_edges, steps)
+        for i in range(n):
+            out[tile, start + i, lane] = place[i]
+        if absent:
+            for i in range(n):
+                value = X[rows[start + i], f]
+                if value != value:
+                    out[tile, start + i, lane] = missing_code
+
+
+@njit(cache=True, nogil=True)
+def _encode_serial(X, rows, edges, low, scale, guides, steps, missing_code, out):
+    n = rows.shape[0]
+    for b in range(-(-n // BLOCK_ROWS)):
+        start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
+        _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _encode_parallel(X, rows, padded, steps, missing_code, out, blocks):
+def _encode_parallel(X, rows, edges, low, scale, guides, steps, missing_code, out):
     n = rows.shape[0]
-    for b in prange(blocks):
-        start = b * BLOCK_ROWS
-        stop = min(n, start + BLOCK_ROWS)
-        _encode_block(X, rows, padded, steps, missing_code, out, start, stop)
+    for b in prange((n + BLOCK_ROWS - 1) // BLOCK_ROWS):
+        start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
+        _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop)
 
 
 def encode(
-    X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Any
+    X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Run
 ) -> np.ndarray:
     """Codes as tiles of eight features: codes[tile][row][8]; unused lanes hold 0."""
-    n, tiles = rows.shape[0], -(-X.shape[1] // LANES)
-    steps = max(1, int(max((len(e) for e in edges), default=0)).bit_length())
-    padded = np.full((X.shape[1], (1 << steps) - 1), np.inf)
+    n, n_features = rows.shape[0], X.shape[1]
+    longest = max((len(e) for e in edges), default=0)
+    padded = np.full((n_features, 2 * longest + 1), np.inf)
+    guides = np.zeros((n_features, GUIDE_BUCKETS), dtype=np.int32)
+    low, scale = np.zeros(n_features), np.zeros(n_features)
+    steps = np.zeros(n_features, dtype=np.int64)
     for f, e in enumerate(edges):
-        padded[f, : len(e)] = e
+        if len(e):
+            padded[f, : len(e)] = e
+            low[f] = e[0]
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                slope = (GUIDE_BUCKETS - 1) / (e[-1] - e[0])
+            scale[f] = slope if np.isfinite(slope) else 0.0
+            most = _make_guide(padded[f], len(e), low[f], scale[f], guides[f])
+            steps[f] = int(most).bit_length()
+    tiles = -(-n_features // LANES)
     codes = np.zeros((tiles, n, LANES), dtype=np.uint8 if width <= 256 else np.uint16)
-    blocks = -(-n // BLOCK_ROWS)
-    if run.threads == 1 or blocks == 1:
-        for b in range(blocks):
-            stop = min(n, (b + 1) * BLOCK_ROWS)
-            _encode_block(X, rows, padded, steps, width - 1, codes, b * BLOCK_ROWS, stop)
-    else:
-        with run.pool():
-            _encode_parallel(X, rows, padded, steps, width - 1, codes, blocks)
+    run.limited_to(n * n_features, CELLS_PER_THREAD).call(
+        _encode_serial, _encode_parallel,
+        X, rows, padded, low, scale, guides, steps, width - 1, codes,
+    )  # fmt: skip
     return codes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, score
+from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, requantise, score
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.protocol import (
     Codes,
@@ -38,11 +37,12 @@ class CpuEngine:
     def encode(
         self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout
     ) -> Codes:
-        width = code_width(edges)
+        width, n_features = code_width(edges), X.shape[1]
         codes = binning.encode(X, edges, rows, width, self.run)
-        n_features = X.shape[1]
-        counts = np.zeros((layout.n_classes, n_features, width), dtype=np.int64)
-        histogram.count_codes(codes, layout.starts, counts)
+        by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
+        sums = _Sums(codes, n_features, width, by_class, self.run)
+        sums.add(np.ones((1, rows.shape[0]), dtype=np.int32), sums.all_rows, sums.rows_of_part)
+        counts = sums.sums.reshape(layout.n_classes, -1, width)[:, :n_features]
         return Codes(codes, rows.shape[0], n_features, width, counts)
 
     def histograms(
@@ -53,68 +53,86 @@ class CpuEngine:
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
         out = np.tile(tables.intercept, (X.shape[0], 1))
         run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
-        args = (
+        run.call(
+            evaluate.evaluate_serial, evaluate.evaluate_parallel,
             X, tables.features, tables.first, tables.steps, tables.thresholds, tables.values,
             tables.missing, out,
         )  # fmt: skip
-        if run.threads == 1:
-            evaluate.evaluate_serial(*args)
-        else:
-            with run.pool():
-                evaluate.evaluate_parallel(*args)
         return out
 
 
+class _Sums:
+    """Sums of integers per (group, tile, lane, code), and how the rows are cut for the threads."""
+
+    def __init__(
+        self, codes: np.ndarray, n_features: int, width: int, layout: Layout, run: Run
+    ) -> None:
+        tiles, n, _ = codes.shape
+        self.run = run.limited_to(n * n_features * layout.n_planes, CELLS_PER_THREAD)
+        self.words = codes.view(np.uint64)
+        self.n_features = n_features
+        self.group_of = layout.group_of
+        self.parts = _parts(layout.starts, self.run.threads)
+        self.rows_of_part = self.parts[:, 2] - self.parts[:, 1]
+        self.sums = np.zeros((layout.n_groups, tiles, 8, width), dtype=np.int64)
+        self.spill = np.zeros((self.run.threads, layout.n_groups, 8, width), dtype=np.int64)
+        self.all_rows = (np.zeros(0, dtype=np.int32), np.zeros((layout.n_planes, 0), np.int32))
+
+    def arguments(self, q: np.ndarray, lists: Any, count: np.ndarray) -> tuple[Any, ...]:
+        return (
+            self.words, self.n_features, self.parts, self.group_of, q, lists, count, self.sums,
+            self.spill,
+        )  # fmt: skip
+
+    def add(self, q: np.ndarray, lists: Any, count: np.ndarray) -> None:
+        self.run.call(
+            histogram.add_serial, histogram.add_parallel, *self.arguments(q, lists, count)
+        )
+
+
 class CpuHistograms:
-    """q per plane and row, sums per (group, tile, lane, code)."""
+    """q per plane and row, and their sums."""
 
     def __init__(
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None, run: Run
     ) -> None:
         n, planes, groups = codes.n_rows, layout.n_planes, layout.n_groups
-        self.run = run.limited_to(n * codes.n_features * planes, CELLS_PER_THREAD)
-        self.codes = codes.data
-        self.group_of = layout.group_of
-        self.width = codes.width
+        self.totals = _Sums(codes.data, codes.n_features, codes.width, layout, run)
+        self.run = self.totals.run
+        scored = codes.n_features * codes.width * groups
+        self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
+        self.codes, self.width = codes.data, codes.width
         self.columns: dict[int, np.ndarray] = {}
-        self.parts = _parts(layout.starts, self.run.threads)
-        self.rows_of_part = self.parts[:, 2] - self.parts[:, 1]
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.q = np.zeros((planes, n), dtype=np.int32)
-        self.sums = np.zeros((groups, self.codes.shape[0], 8, codes.width), dtype=np.int64)
-        self.spill = np.zeros((self.run.threads, groups, 8, codes.width), dtype=np.int64)
-        self.index = np.zeros(n, dtype=np.int32)
-        self.difference = np.zeros((planes, n), dtype=np.int32)
-        self.count = np.zeros(len(self.parts), dtype=np.int64)
-        self.largest = np.zeros((len(self.parts), groups), dtype=np.int64)
+        self.lists = (np.zeros(n, dtype=np.int32), np.zeros((planes, n), dtype=np.int32))
+        self.count = np.zeros(len(self.totals.parts), dtype=np.int64)
+        self.largest = np.zeros((len(self.totals.parts), groups), dtype=np.int64)
         self.lowest = np.zeros(codes.n_features)
         self.record = np.zeros(3, dtype=np.int64)
         self.leaf_sums = np.zeros((groups, 3), dtype=np.int64)
 
-    def _call(self, serial: Any, parallel: Any, *args: Any) -> Any:
-        alone = self.run.threads == 1
-        with nullcontext() if alone else self.run.pool():
-            return (serial if alone else parallel)(*args)
-
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
-        exponent = np.zeros(self.sums.shape[0], dtype=np.int64)
+        totals = self.totals
+        groups, tiles, lanes, width = totals.sums.shape
+        tables = np.zeros((groups, tiles * lanes, width), dtype=np.int64)
+        tables[:, : totals.n_features] = log_tables
+        exponent = np.zeros(groups, dtype=np.int64)
         logs = np.empty(self.q.shape[1], dtype=np.int64)
-        self._call(
-            histogram.requantise_serial, histogram.requantise_parallel,
-            self.codes, self.parts, self.group_of, log_tables, used, self.log_weights, logs,
-            fixedpoint.tables(), exponent, self.q, self.largest,
+        self.run.call(
+            requantise.requantise_serial, requantise.requantise_parallel,
+            self.codes, totals.parts, totals.group_of, tables.reshape(totals.sums.shape),
+            np.unique(used // lanes), self.log_weights, logs, fixedpoint.tables(), exponent,
+            self.q, self.largest,
         )  # fmt: skip
-        self._call(
-            histogram.build_serial, histogram.build_parallel,
-            self.codes, self.parts, self.group_of, self.q, self.index, self.difference[:, :0],
-            self.rows_of_part, self.sums, self.spill,
-        )  # fmt: skip
+        totals.sums[:] = 0
+        totals.add(self.q, totals.all_rows, totals.rows_of_part)
         return exponent
 
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
-        cost = self._call(
+        cost = self.score_run.call(
             score.split_serial, score.split_parallel,
-            self.sums, criterion.n_thresholds, criterion.kind, scale, criterion.abstention,
+            self.totals.sums, criterion.n_thresholds, criterion.kind, scale, criterion.abstention,
             criterion.learn_missing, self.lowest, self.leaf_sums, self.record,
         )  # fmt: skip
         if cost == np.inf:
@@ -124,20 +142,34 @@ class CpuHistograms:
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums, largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        table = np.empty((ratio.shape[0] + 1, self.width))
-        table[0] = leaf_of != kept
-        table[1:] = ratio[:, leaf_of]
-        self._call(
+        arc = _cyclic_range(leaf_of != kept, self.codes.dtype)
+        if arc is None:
+            return
+        self.run.call(
             histogram.rescale_serial, histogram.rescale_parallel,
-            self.codes, self._column(feature), self.parts, table, self.group_of, self.q,
-            self.index, self.difference, self.count, self.largest, self.sums, self.spill,
+            *self.totals.arguments(self.q, self.lists, self.count),
+            self._column(feature), *arc, ratio[:, leaf_of], self.largest,
         )  # fmt: skip
 
     def _column(self, feature: int) -> np.ndarray:
-        """The feature's codes side by side: the select reads one byte a row, not eight."""
+        """The feature's codes side by side: the select reads one code a row, not eight."""
         if feature not in self.columns:
             self.columns[feature] = np.ascontiguousarray(self.codes[feature // 8, :, feature % 8])
         return self.columns[feature]
+
+
+def _cyclic_range(touched: np.ndarray, dtype: Any) -> tuple[np.uint32, np.uint32] | None:
+    """(first, span): code - first <= span, wrapping around, says whether a code is touched.
+
+    The leaves LEFT, RIGHT, missing lie in a circle, so what is outside one leaf is one arc.
+    Codes from the width up to the dtype's limit do not occur and may belong to the arc.
+    """
+    codes = np.flatnonzero(touched)
+    if not len(codes):
+        return None
+    first = int(codes[~touched[codes - 1]][0])
+    span = int(((codes - first) % (np.iinfo(dtype).max + 1)).max())
+    return np.uint32(first), np.uint32(span)
 
 
 def _parts(starts: np.ndarray, threads: int) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Weights and histograms on the CPU.
 
-Codes lie in tiles of eight features, codes[tile][row][8]; a tile's sums for one group (8 x width
-int64) stay in the first-level cache while the rows stream by. Work is cut into units
-(plane, tile, part of the rows) and dealt to the threads as contiguous ranges of equal weight; where
-a range starts inside a tile, its thread adds into a private copy of that tile, folded afterwards.
-Sums are integers, so no cut changes a result.
+Codes lie in tiles of eight features; a row of a tile is one 64-bit word (two where codes are 16 bits),
+words[tile][row]. A tile's sums for one group (8 x width int64) stay in the first-level cache
+while the rows stream by. Work is cut into units (plane, tile, part of the rows) and dealt to the
+threads as contiguous ranges of equal weight; where a range starts inside a tile, its thread
+adds into a private copy of that tile, folded afterwards. Sums are integers, so no cut changes a result.
 """
 
 from __future__ import annotations
@@ -12,52 +12,87 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
-
 # --- one unit of work ------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _add_rows(codes, start, stop, q, sums):
-    """sums[lane, code] += q for a range of rows of one tile."""
-    for i in range(start, stop):
-        d = np.int64(q[i])
-        for lane in range(8):
-            sums[lane, codes[i, lane]] += d
+@njit(cache=True, nogil=True, inline="always")
+def _add_word(sums, first, lanes, bits, word, d):
+    """sums[first + lane, code] += d for the codes of one word, `bits` wide each.
 
-
-@njit(cache=True, nogil=True)
-def _add_list(codes, index, start, stop, difference, sums):
-    """sums[lane, code] += difference for listed rows of one tile."""
-    for j in range(start, stop):
-        i = index[j]
-        d = np.int64(difference[j])
-        for lane in range(8):
-            sums[lane, codes[i, lane]] += d
-
-
-@njit(cache=True, nogil=True)
-def _select_and_rescale(column, parts, part, table, group_of, q, index, difference, count, largest):
-    """List the touched rows of a part, rescale their q, note the differences and the maximum.
-
-    table[0, code] > 0 marks a touched code; table[1 + g, code] is group g's ratio.
+    `lanes` and `bits` are constants where this is called, so the loop is unrolled.
     """
-    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
-    k = start
+    mask = np.uint64((1 << bits) - 1)
+    for lane in range(lanes):
+        sums[first + lane, (word >> np.uint64(bits * lane)) & mask] += d
+
+
+@njit(cache=True, nogil=True)
+def _add_listed(words, lanes, index, start, stop, difference, sums):
+    """sums[lane, code] += difference for the listed rows of one tile."""
+    if words.shape[1] == 2:
+        for j in range(start, stop):
+            i, d = np.uint32(index[j]), np.int64(difference[j])
+            _add_word(sums, 0, 4, 16, words[i, 0], d)
+            _add_word(sums, 4, 4, 16, words[i, 1], d)
+    elif lanes <= 4:
+        for j in range(start, stop):
+            _add_word(sums, 0, 4, 8, words[np.uint32(index[j]), 0], np.int64(difference[j]))
+    else:
+        for j in range(start, stop):
+            _add_word(sums, 0, 8, 8, words[np.uint32(index[j]), 0], np.int64(difference[j]))
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(words, lanes, start, stop, q, sums):
+    """sums[lane, code] += q for a range of rows of one tile."""
+    if words.shape[1] == 2:
+        for i in range(start, stop):
+            _add_word(sums, 0, 4, 16, words[i, 0], np.int64(q[i]))
+            _add_word(sums, 4, 4, 16, words[i, 1], np.int64(q[i]))
+    elif lanes <= 4:
+        for i in range(start, stop):
+            _add_word(sums, 0, 4, 8, words[i, 0], np.int64(q[i]))
+    else:
+        for i in range(start, stop):
+            _add_word(sums, 0, 8, 8, words[i, 0], np.int64(q[i]))
+
+
+@njit(cache=True, nogil=True)
+def _select(column, start, stop, first, span, index):
+    """List the rows of a range whose code is in the cyclic range first ... first + span.
+
+    Without a branch: every row is written, the cursor moves on only for a listed one. The
+    difference wraps around in the codes' own width, so "outside one leaf" is one comparison.
+    """
+    mask = np.uint32(256 ** np.int64(column.itemsize) - 1)
+    k = np.uint64(start)
     for i in range(start, stop):
         index[k] = i
-        k += table[0, column[i]] != 0.0
+        k += np.uint64(((np.uint32(column[i]) - first) & mask) <= span)
+    return np.int64(k)
+
+
+@njit(cache=True, nogil=True)
+def _rescale_part(
+    column, parts, part, first, span, ratio, group_of, q, index, difference, count, largest
+):
+    """List the touched rows of a part, rescale their q, note the differences and the maximum.
+
+    ratio[g, code] is the factor of group g for the leaf of that code.
+    """
+    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
+    k = _select(column, start, stop, first, span, index)
     count[part] = k - start
     for plane in range(q.shape[0]):
         group = group_of[plane, c]
-        ratio = table[1 + group]
-        top = 0
+        factor, weights, change = ratio[group], q[plane], difference[plane]
+        top = np.int32(0)
         for j in range(start, k):
-            i = index[j]
-            old = q[plane, i]
-            new = np.int32(np.rint(old * ratio[column[i]]))
-            q[plane, i] = new
-            difference[plane, j] = new - old
+            i = np.uint32(index[j])
+            old = weights[i]
+            new = np.int32(np.rint(old * factor[column[i]]))
+            weights[i] = new
+            change[j] = new - old
             top = max(top, new)
         largest[part, group] = max(largest[part, group], top)
 
@@ -90,10 +125,10 @@ def _boundaries(count, units, workers):
 
 
 @njit(cache=True, nogil=True)
-def _work(worker, first, last, codes, parts, group_of, q, index, difference, count, sums, spill):
-    """Units first ... last; with a list of rows where `difference` is not empty."""
-    n_parts = parts.shape[0]
-    tiles = codes.shape[0]
+def _work(worker, first, last, words, n_features, parts, group_of, q, lists, count, sums, spill):
+    """Units first ... last. `lists` = (index, difference); an empty difference means all rows."""
+    index, difference = lists
+    n_parts, tiles = parts.shape[0], words.shape[0]
     listed = difference.shape[1] > 0
     private = -1
     if first % n_parts != 0:
@@ -105,11 +140,12 @@ def _work(worker, first, last, codes, parts, group_of, q, index, difference, cou
         c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
         group = group_of[plane, c]
         into = spill[worker, group] if plane_tile == private else sums[group, tile]
+        lanes = n_features - 8 * tile
         if listed:
-            end = start + count[part]
-            _add_list(codes[tile], index, start, end, difference[plane], into)
+            stop = start + count[part]
+            _add_listed(words[tile], lanes, index, start, stop, difference[plane], into)
         else:
-            _add_rows(codes[tile], start, stop, q[plane], into)
+            _add_rows(words[tile], lanes, start, stop, q[plane], into)
 
 
 @njit(cache=True, nogil=True)
@@ -122,150 +158,44 @@ def _fold(bounds, n_parts, tiles, sums, spill):
 
 
 @njit(cache=True, nogil=True)
-def build_serial(codes, parts, group_of, q, index, none, rows_of_part, sums, spill):
-    sums[:] = 0
-    units = q.shape[0] * codes.shape[0] * parts.shape[0]
-    _work(0, 0, units, codes, parts, group_of, q, index, none, rows_of_part, sums, spill)
+def add_serial(words, n_features, parts, group_of, q, lists, count, sums, spill):
+    """Add every unit; see `_work`."""
+    units = q.shape[0] * words.shape[0] * parts.shape[0]
+    _work(0, 0, units, words, n_features, parts, group_of, q, lists, count, sums, spill)
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def build_parallel(codes, parts, group_of, q, index, none, rows_of_part, sums, spill):
-    sums[:] = 0
-    units = q.shape[0] * codes.shape[0] * parts.shape[0]
+def add_parallel(words, n_features, parts, group_of, q, lists, count, sums, spill):
+    units = q.shape[0] * words.shape[0] * parts.shape[0]
     workers = spill.shape[0]
-    bounds = _boundaries(rows_of_part, units, workers)
+    bounds = _boundaries(count, units, workers)
     for w in prange(workers):
-        _work(
-            w, bounds[w], bounds[w + 1], codes, parts, group_of, q, index, none, rows_of_part,
-            sums, spill,
-        )  # fmt: skip
-    _fold(bounds, parts.shape[0], codes.shape[0], sums, spill)
+        first, last = bounds[w], bounds[w + 1]
+        _work(w, first, last, words, n_features, parts, group_of, q, lists, count, sums, spill)
+    _fold(bounds, parts.shape[0], words.shape[0], sums, spill)
 
 
 @njit(cache=True, nogil=True)
 def rescale_serial(
-    codes, column, parts, table, group_of, q, index, difference, count, largest, sums, spill
-):
+    words, n_features, parts, group_of, q, lists, count, sums, spill,
+    column, first, span, ratio, largest,
+):  # fmt: skip
+    index, difference = lists
     for part in range(parts.shape[0]):
-        _select_and_rescale(
-            column, parts, part, table, group_of, q, index, difference, count, largest
+        _rescale_part(
+            column, parts, part, first, span, ratio, group_of, q, index, difference, count, largest
         )
-    units = q.shape[0] * codes.shape[0] * parts.shape[0]
-    _work(0, 0, units, codes, parts, group_of, q, index, difference, count, sums, spill)
+    add_serial(words, n_features, parts, group_of, q, lists, count, sums, spill)
 
 
 @njit(cache=True, nogil=True, parallel=True)
 def rescale_parallel(
-    codes, column, parts, table, group_of, q, index, difference, count, largest, sums, spill
-):
+    words, n_features, parts, group_of, q, lists, count, sums, spill,
+    column, first, span, ratio, largest,
+):  # fmt: skip
+    index, difference = lists
     for part in prange(parts.shape[0]):
-        _select_and_rescale(
-            column, parts, part, table, group_of, q, index, difference, count, largest
+        _rescale_part(
+            column, parts, part, first, span, ratio, group_of, q, index, difference, count, largest
         )
-    units = q.shape[0] * codes.shape[0] * parts.shape[0]
-    workers = spill.shape[0]
-    bounds = _boundaries(count, units, workers)
-    for w in prange(workers):
-        _work(
-            w, bounds[w], bounds[w + 1], codes, parts, group_of, q, index, difference, count,
-            sums, spill,
-        )  # fmt: skip
-    _fold(bounds, parts.shape[0], codes.shape[0], sums, spill)
-
-
-# --- requantise ------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, out, top):
-    """out = L0 + sum over used features of the group's table; top = maximum of the part."""
-    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
-    group = group_of[plane, c]
-    weighted = start_log.shape[0] > 0
-    for i in range(start, stop):
-        out[i] = start_log[i] if weighted else 0
-    for u in range(used.shape[0]):
-        f = used[u]
-        column = codes[f // 8]
-        lane = f % 8
-        table = tables[group, f]
-        for i in range(start, stop):
-            out[i] += table[column[i, lane]]
-    highest = out[start]
-    for i in range(start, stop):
-        highest = max(highest, out[i])
-    top[part] = highest
-
-
-@njit(cache=True, nogil=True)
-def _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest):
-    """q = rint(2^(L - E + 26)), from three digit tables and one exact power of two."""
-    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
-    group = group_of[plane, c]
-    top = 0
-    for i in range(start, stop):
-        down = exponent[group] - (logs[i] >> FRACTION_BITS)
-        new = 0
-        if down < N_POWERS:
-            fraction = logs[i]
-            mantissa = (
-                powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-                * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
-                * powers[2, fraction & DIGIT_MASK]
-            )
-            new = np.int32(np.rint(mantissa * powers[3, down]))
-        q[plane, i] = new
-        top = max(top, new)
-    largest[part, group] = max(largest[part, group], top)
-
-
-@njit(cache=True, nogil=True)
-def _exponents(parts, group_of, plane, top, exponent, seen):
-    """E = floor(max L) + 1 over the parts of each group of the plane."""
-    for part in range(parts.shape[0]):
-        group = group_of[plane, parts[part, 0]]
-        value = (top[part] >> FRACTION_BITS) + 1
-        if not seen[group] or value > exponent[group]:
-            exponent[group] = value
-            seen[group] = True
-
-
-@njit(cache=True, nogil=True)
-def requantise_serial(
-    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
-):
-    top = np.zeros(parts.shape[0], dtype=np.int64)
-    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest[:] = 0
-    for plane in range(q.shape[0]):
-        for part in range(parts.shape[0]):
-            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
-        _exponents(parts, group_of, plane, top, exponent, seen)
-        for part in range(parts.shape[0]):
-            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def requantise_parallel(
-    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
-):
-    top = np.zeros(parts.shape[0], dtype=np.int64)
-    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest[:] = 0
-    for plane in range(q.shape[0]):
-        for part in prange(parts.shape[0]):
-            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
-        _exponents(parts, group_of, plane, top, exponent, seen)
-        for part in prange(parts.shape[0]):
-            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
-
-
-@njit(cache=True, nogil=True)
-def count_codes(codes, starts, counts):
-    """counts[c, f, code]: rows of each class, once per fit."""
-    for tile in range(codes.shape[0]):
-        lanes = min(8, counts.shape[1] - 8 * tile)
-        for c in range(starts.shape[0] - 1):
-            for i in range(starts[c], starts[c + 1]):
-                for lane in range(lanes):
-                    counts[c, 8 * tile + lane, codes[tile, i, lane]] += 1
+    add_parallel(words, n_features, parts, group_of, q, lists, count, sums, spill)

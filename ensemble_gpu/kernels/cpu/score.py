@@ -149,9 +149,7 @@ def _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sum
 def split_serial(sums, n_thresholds, kind, scale, abstention, learn, lowest, leaf_sums, record):
     cost = np.empty((2, sums.shape[3]))
     for f in range(n_thresholds.shape[0]):
-        lowest[f] = _score_feature(
-            sums, f, n_thresholds[f], kind, scale, abstention, learn, cost
-        )
+        lowest[f] = _score_feature(sums, f, n_thresholds[f], kind, scale, abstention, learn, cost)
     return _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sums, record)
 
 
@@ -159,7 +157,5 @@ def split_serial(sums, n_thresholds, kind, scale, abstention, learn, lowest, lea
 def split_parallel(sums, n_thresholds, kind, scale, abstention, learn, lowest, leaf_sums, record):
     for f in prange(n_thresholds.shape[0]):
         cost = np.empty((2, sums.shape[3]))
-        lowest[f] = _score_feature(
-            sums, f, n_thresholds[f], kind, scale, abstention, learn, cost
-        )
+        lowest[f] = _score_feature(sums, f, n_thresholds[f], kind, scale, abstention, learn, cost)
     return _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sums, record)

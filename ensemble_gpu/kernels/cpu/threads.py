@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numba
 
@@ -33,6 +34,13 @@ class Run:
     def limited_to(self, work: int, per_thread: int) -> Run:
         """One thread where the work would not repay waking the others."""
         return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
+
+    def call(self, serial: Any, parallel: Any, *args: Any) -> Any:
+        """The serial kernel for one thread, the parallel one under the lock for more."""
+        if self.threads == 1:
+            return serial(*args)
+        with self.pool():
+            return parallel(*args)
 
     @contextmanager
     def pool(self) -> Iterator[None]:

@@ -1,0 +1,96 @@
+"""All weights anew from their exact logarithms (kernels/fixedpoint.py has the formulas)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
+
+
+@njit(cache=True, nogil=True)
+def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top):
+    """L = L0 + sum over used tiles of the group's tables; top = maximum of the part.
+
+    A feature that no stump uses has a table of zeros: a tile is read whole or not at all.
+    """
+    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
+    group = group_of[plane, c]
+    weighted = start_log.shape[0] > 0
+    for i in range(start, stop):
+        logs[i] = start_log[i] if weighted else 0
+    for u in range(used.shape[0]):
+        tile, table = codes[used[u]], tables[group, used[u]]
+        t0, t1, t2, t3 = table[0], table[1], table[2], table[3]
+        t4, t5, t6, t7 = table[4], table[5], table[6], table[7]
+        for i in range(start, stop):
+            c0, c1, c2, c3 = tile[i, 0], tile[i, 1], tile[i, 2], tile[i, 3]
+            c4, c5, c6, c7 = tile[i, 4], tile[i, 5], tile[i, 6], tile[i, 7]
+            logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
+    highest = logs[start]
+    for i in range(start, stop):
+        highest = max(highest, logs[i])
+    top[part] = highest
+
+
+@njit(cache=True, nogil=True)
+def _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest):
+    """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
+    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
+    group = group_of[plane, c]
+    top = 0
+    for i in range(start, stop):
+        down = exponent[group] - (logs[i] >> FRACTION_BITS)
+        new = 0
+        if down < N_POWERS:
+            fraction = logs[i]
+            mantissa = (
+                powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
+                * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
+                * powers[2, fraction & DIGIT_MASK]
+            )
+            new = np.int32(np.rint(mantissa * powers[3, down]))
+        q[plane, i] = new
+        top = max(top, new)
+    largest[part, group] = max(largest[part, group], top)
+
+
+@njit(cache=True, nogil=True)
+def _exponents(parts, group_of, plane, top, exponent, seen):
+    """E = floor(max L) + 1 over the parts of each group of the plane."""
+    for part in range(parts.shape[0]):
+        group = group_of[plane, parts[part, 0]]
+        value = (top[part] >> FRACTION_BITS) + 1
+        if not seen[group] or value > exponent[group]:
+            exponent[group] = value
+            seen[group] = True
+
+
+@njit(cache=True, nogil=True)
+def requantise_serial(
+    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
+):
+    top = np.zeros(parts.shape[0], dtype=np.int64)
+    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
+    largest[:] = 0
+    for plane in range(q.shape[0]):
+        for part in range(parts.shape[0]):
+            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
+        _exponents(parts, group_of, plane, top, exponent, seen)
+        for part in range(parts.shape[0]):
+            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def requantise_parallel(
+    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
+):
+    top = np.zeros(parts.shape[0], dtype=np.int64)
+    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
+    largest[:] = 0
+    for plane in range(q.shape[0]):
+        for part in prange(parts.shape[0]):
+            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
+        _exponents(parts, group_of, plane, top, exponent, seen)
+        for part in prange(parts.shape[0]):
+            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
