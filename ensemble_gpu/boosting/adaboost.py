@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_gpu.arrays.devices import DEVICES, check_device, move
-from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, is_array, locate
+from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.boosting.classifier import AdditiveClassifier
 from ensemble_gpu.boosting.loop import Trace, boost
-from ensemble_gpu.boosting.rules import Rule, rule_for
+from ensemble_gpu.boosting.rules import Rule, best_constant, rule_for
 from ensemble_gpu.boosting.strategies import Rescale
 from ensemble_gpu.boosting.watching import Validation, call_callbacks
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.matrix import BinnedMatrix, ClassRows, bin_matrix, sort_by_class
 from ensemble_gpu.data.sampling import stratified_holdout
 from ensemble_gpu.data.validation import (
-    as_float_numpy,
     check_choice,
-    check_features,
     check_integer,
     check_labels,
     check_real,
@@ -33,7 +30,6 @@ from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.kernels.select import engine_for, engine_view
 from ensemble_gpu.model.additive import AdditiveModel, Rounds
-from ensemble_gpu.model.link import probabilities
 
 VARIANTS = ("real", "discrete", "gentle")
 MISSING = ("abstain", "learn", "error")
@@ -48,7 +44,7 @@ class Rows:
     weights: Any | None
 
 
-class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
+class AdaBoostClassifier(AdditiveClassifier):
     """AdaBoost over decision stumps, trained where the arrays live.
 
     Every round takes the best stump over all features, thresholds and polarities,
@@ -140,13 +136,6 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         self.callbacks = callbacks
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing != "error"
-        return tags
-
-    # --- fit ---------------------------------------------------------------------------------
-
     def fit(
         self,
         X: Any,
@@ -170,13 +159,13 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             self._check_parameters()
             self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         except BaseException:  # an error or Ctrl-C leaves the estimator as it was
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
         return self
 
@@ -203,7 +192,9 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         check_device(self.device)
 
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        X, y, w, X_val, y_val, w_val = (move(a, self.device) for a in (X, y, w, X_val, y_val, w_val))
+        X, y, w, X_val, y_val, w_val = (
+            move(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
+        )
         place = locate(X)
         check_same_place(place, y=y, sample_weight=w, X_val=X_val, y_val=y_val,
                          sample_weight_val=w_val)  # fmt: skip
@@ -214,7 +205,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         rows, held_out = self._divide(train, X_val, y_val, w_val, engine, here)
         rule = rule_for(self.variant, len(self.classes_))
         trace, matrix, validation = self._boost(engine, train, rows, held_out, rule, here)
-        self._keep(trace, matrix, rule, validation, self._prior(train, rows, rule, here))
+        prior = best_constant(rule, _class_shares(train.weights, rows, here))
+        self._keep(trace, matrix, rule, validation, prior)
         self.engine_ = engine.name
 
     def _check_rows(self, X: Any, y: Any, w: Any, place: Where) -> Rows:
@@ -238,25 +230,6 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
             classes, index = classes[heavy], xp.take(place.put(new_index), index)
         self.classes_ = classes
         return Rows(X, index, weights)
-
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """X as a float array where it lives; n_features_in_ and names set or compared."""
-        allow_nan = self.missing != "error"
-        place = locate(X)
-        if place is NUMPY:
-            finite = "allow-nan" if allow_nan else True
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=finite)
-            return as_float_numpy(X)
-        X = check_features(X, place, allow_nan)
-        if reset:
-            self.n_features_in_ = X.shape[1]
-            vars(self).pop("feature_names_in_", None)
-        elif X.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return X
 
     def _divide(
         self, train: Rows, X_val: Any, y_val: Any, w_val: Any, engine: Engine, here: Where
@@ -282,9 +255,7 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
             held_out = Rows(xp.take(train.X, at, axis=0), xp.take(train.index, at), weights)
         return sort_by_class(train.index, len(self.classes_), keep, here), held_out
 
-    def _check_validation(
-        self, X: Any, y: Any, w: Any, engine: Engine, here: Where
-    ) -> Rows:
+    def _check_validation(self, X: Any, y: Any, w: Any, engine: Engine, here: Where) -> Rows:
         place = locate(X)
         X = self._check_X(X, reset=False)
         classes, index = check_labels(y, X.shape[0], place)
@@ -329,28 +300,8 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
             )  # fmt: skip
             watchers.append(validation)
         if self.callbacks:
-            watchers.append(
-                call_callbacks(self.callbacks, self.n_estimators, matrix, validation)
-            )
+            watchers.append(call_callbacks(self.callbacks, self.n_estimators, matrix, validation))
         return boost(strategy, self.n_estimators, watchers), matrix, validation
-
-    def _prior(self, train: Rows, sorted_rows: ClassRows, rule: Rule, here: Where) -> np.ndarray:
-        """The best constant, for a model without a single round: log-odds of the classes.
-
-        fsum is correctly rounded, so the order of the rows does not matter.
-        """
-        starts = sorted_rows.starts
-        shares = np.diff(starts).astype(np.float64)
-        if train.weights is not None:
-            weights = here.host(here.xp.take(train.weights, sorted_rows.rows))
-            shares = np.array(
-                [math.fsum(weights[a:b]) for a, b in zip(starts[:-1], starts[1:], strict=True)]
-            )
-        shares = shares / math.fsum(shares)
-        if rule.votes:
-            return np.log(shares)
-        odds = 0.5 * np.log(shares / (1.0 - shares))
-        return odds if len(odds) > 2 else odds[1:]
 
     def _keep(
         self,
@@ -385,91 +336,14 @@ class AdaBoostClassifier(ClassifierMixin, BaseEstimator):
         )
         self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
 
-    # --- predict -----------------------------------------------------------------------------
-
-    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        """X as floats, where it lives, where to compute, and the float dtype of the results."""
-        check_is_fitted(self)
-        place = locate(X)
-        narrow = is_array(X) and X.dtype == place.xp.float32
-        X = self._check_X(X, reset=False)
-        engine = engine_for(place, self.n_jobs)
-        here = NUMPY if engine.name == "cpu" else place
-        dtype = here.xp.float32 if narrow else here.xp.float64
-        return engine_view(engine, X), place, here, dtype
-
-    def _margins(self, X: Any) -> tuple[Any, Where, Where]:
-        X, place, here, dtype = self._inputs(X)
-        return here.xp.astype(self.model_(X, n_jobs=self.n_jobs), dtype), place, here
-
     def _votes(self) -> bool:
         return rule_for(self.variant, len(self.classes_)).votes
 
-    def _labels(self, F: Any, place: Where, here: Where) -> Any:
-        """Labels of the largest probability; NumPy where only the host can hold them."""
-        index = here.xp.argmax(probabilities(F, self._votes(), here), axis=1)
-        if self.classes_.dtype.kind in "biuf":
-            return place.hand_over(here.xp.take(here.put(self.classes_), index))
-        return self.classes_[here.host(index)]
 
-    def decision_function(self, X: Any) -> Any:
-        """F(x): [n] for two classes (positive: classes_[1]), [n, K] otherwise."""
-        F, place, _ = self._margins(X)
-        return place.hand_over(_flat(F))
-
-    def predict(self, X: Any) -> Any:
-        """The most probable label of every row: argmax of predict_proba, always."""
-        return self._labels(*self._margins(X))
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities [n, K] (model/link.py has the formulas)."""
-        F, place, here = self._margins(X)
-        return place.hand_over(probabilities(F, self._votes(), here))
-
-    def predict_log_proba(self, X: Any) -> Any:
-        """Logarithm of predict_proba; a probability that underflows counts as the least float."""
-        F, place, here = self._margins(X)
-        p = probabilities(F, self._votes(), here)
-        least = here.full(float(here.xp.finfo(p.dtype).smallest_normal), p.dtype)
-        return place.hand_over(here.xp.log(here.xp.maximum(p, least)))
-
-    def _staged(self, X: Any) -> Iterator[tuple[Any, Where, Where]]:
-        X, place, here, dtype = self._inputs(X)
-        for F in self.model_.staged(X):
-            yield here.xp.astype(F, dtype), place, here
-
-    def staged_decision_function(self, X: Any) -> Iterator[Any]:
-        """decision_function after 1, 2, ... rounds."""
-        for F, place, _ in self._staged(X):
-            yield place.hand_over(_flat(F))
-
-    def staged_predict(self, X: Any) -> Iterator[Any]:
-        """Predict after 1, 2, ... rounds."""
-        for stage in self._staged(X):
-            yield self._labels(*stage)
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Any]:
-        """predict_proba after 1, 2, ... rounds."""
-        for F, place, here in self._staged(X):
-            yield place.hand_over(probabilities(F, self._votes(), here))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows predicted right, weighted if weights are given."""
-        predicted = self.predict(X)
-        place = locate(predicted)
-        check_same_place(place, y=y, sample_weight=sample_weight)
-        if place is NUMPY:
-            right = np.asarray(predicted) == np.asarray(y)
-            weights = None if sample_weight is None else np.asarray(sample_weight)
-            return float(np.average(right, weights=weights))
-        xp = place.xp
-        truth = y if is_array(y) else place.put(np.asarray(y))
-        right = xp.astype(predicted == xp.astype(truth, predicted.dtype), xp.float32)
-        if sample_weight is None:
-            return float(xp.mean(right))
-        weights = check_weights(sample_weight, right.shape[0], place, "sample_weight")
-        return float(xp.sum(xp.astype(right, weights.dtype) * weights) / xp.sum(weights))
-
-
-def _flat(F: Any) -> Any:
-    return F[:, 0] if F.shape[1] == 1 else F
+def _class_shares(weights: Any | None, sorted_rows: ClassRows, here: Where) -> np.ndarray:
+    """Share of each class in the weight; fsum is correctly rounded, whatever the order."""
+    sizes = np.diff(sorted_rows.starts).astype(np.float64)
+    if weights is not None:
+        sorted_weights = here.host(here.xp.take(weights, sorted_rows.rows))
+        sizes = np.array([math.fsum(sorted_weights[a:b]) for a, b in pairwise(sorted_rows.starts)])
+    return sizes / math.fsum(sizes)

@@ -3,24 +3,25 @@
 Weights are D(i), total W; W_l+ and W_l- are the positive and negative weight in leaf l, W_0 the
 weight of abstaining rows (missing feature), nu the learning rate.
 
-real      Schapire & Singer 1999, section 4.1. Leaf value c_l = 1/2 ln((W_l+ + s) / (W_l- + s)).
+real      Schapire & Singer 1999, section 4.1. c_l = 1/2 ln((W_l+ + s) / (W_l- + s)).
           A split is scored by Z / 2 = W_0 / 2 + sum_l sqrt(W_l+ W_l-).
-gentle    Friedman, Hastie & Tibshirani 2000. c_l = (W_l+ - W_l-) / (W_l+ + W_l-). Scored by a quarter
-          of the weighted squared error: W_0 / 4 + sum_l W_l+ W_l- / (W_l+ + W_l-).
+gentle    Friedman, Hastie & Tibshirani 2000. c_l = (W_l+ - W_l-) / (W_l+ + W_l-).
+          Scored by a quarter of the weighted squared error:
+          W_0 / 4 + sum_l W_l+ W_l- / (W_l+ + W_l-).
 discrete  The textbook. Each leaf votes -1 or +1 for its heavier class (both polarities, and the
           constant); e = weight of the wrong rows divided by the weight of the voting ones;
           alpha = 1/2 ln((1 - e) / e). Scored by wrong + W_0 / 2: to abstain is to guess.
 
-After a round w_i <- w_i exp(-y_i nu c(x_i)), an abstaining row's weight stays.
+After a round w_i <- w_i exp(-y_i nu c(x_i)); an abstaining row's weight stays.
 
 Three or more classes: real and gentle are AdaBoost.MH, one weight per (row, class) with
-Y_ik = +1 for the true class and -1 otherwise; scores are summed over the classes and each leaf has K
-values. discrete is SAMME (Zhu et al. 2009): each leaf votes for its heaviest class,
-alpha = ln((1 - e) / e) + ln(K - 1), the weights of rows voted wrong are multiplied by exp(nu alpha), and
-abstaining rows count as guesses that err with probability 1 - 1/K.
+Y_ik = +1 for the true class and -1 otherwise; scores are summed over the classes and each leaf
+has K values. discrete is SAMME (Zhu et al. 2009): each leaf votes for its heaviest class,
+alpha = ln((1 - e) / e) + ln(K - 1), the weights of rows voted wrong are multiplied by
+exp(nu alpha), and abstaining rows count as guesses that err with probability 1 - 1/K.
 
-Smoothing: s = W / (2 m) per plane, m the number of rows. With sample weights m is the total weight in
-units of the smallest, so a row of weight 3 equals three rows.
+Smoothing: s = W / (2 m) per plane, m the number of rows. With sample weights m is the total weight
+in units of the smallest, so a row of weight 3 equals three rows.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def _solve_votes(sums, scale, rate, values, logs):
     error = wrong / voting
     e = max(error, SMALLEST_ERROR)
     alpha = rate * (log((1.0 - e) / e) + log(n_classes - 1.0))
-    values[:] = 0.0
-    logs[:] = 0.0
+    values.fill(0.0)
+    logs.fill(0.0)
     if values.shape[0] == 1:
         alpha = 0.5 * alpha
         for leaf in range(2):
@@ -161,3 +162,14 @@ def rule_for(variant: str, n_classes: int) -> Rule:
         return Rule(variant, kind, chance, np.array([[1, 0]], dtype=np.int64), 1, "Z")
     group_of = 2 * each[:, None] + (each != each[:, None])
     return Rule(f"{variant} (MH)", kind, chance, group_of, n_classes, "Z")
+
+
+def best_constant(rule: Rule, shares: np.ndarray) -> np.ndarray:
+    """The outputs that minimise the loss without any stump, from the classes' shares p_k.
+
+    1/2 ln(p_k / (1 - p_k)) for margins (class 1 of two), ln p_k for votes.
+    """
+    if rule.votes:
+        return np.log(shares)
+    odds = 0.5 * np.log(shares / (1.0 - shares))
+    return odds if rule.n_outputs > 1 else odds[1:]

@@ -1,9 +1,9 @@
 """How the weights follow the model from round to round.
 
-Rescale (exponential loss): a stump multiplies the weights of each (leaf, group) by one constant. The
-constant of the leaf with the most rows is folded into the group's scale; only the other rows are
-touched, q = rint(q * ratio). Now and then all rows are requantised from the exact logarithms
-(kernels/fixedpoint.py), which undoes rounding drift and brings back rows that had fallen to q = 0.
+Rescale (exponential loss): a stump multiplies the weights of each (leaf, group) by one constant.
+The constant of the leaf with the most rows is folded into the group's scale; only the other rows
+are touched, q = rint(q * ratio). Now and then all rows are requantised from the exact logarithms
+(kernels/fixedpoint.py), which undoes rounding drift and brings back rows fallen to q = 0.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Rescale:
         )
 
     def _smoothing(self, total: float) -> float:
-        """s / W = 1 / (2 m): half the lightest row's share of the weight before round 1."""
+        """S / W = 1 / (2 m): half the lightest row's share of the weight before round 1."""
         lightest = math.ldexp(self.lightest, fixedpoint.QUANTUM_BITS - self.top_exponent)
         return 0.5 * max(lightest / total, SMALLEST_SHARE)
 

@@ -52,6 +52,6 @@ def cut_positions(rank: Any, max_bins: int, xp: Any, device: Any) -> Any:
 
 
 def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
-    """below / 2 + above / 2, or `below` where rounding would reach `above`; no overflow."""
+    """Below / 2 + above / 2, or `below` where rounding would reach `above`; no overflow."""
     middle = below * 0.5 + above * 0.5
     return np.where(middle < above, middle, below)

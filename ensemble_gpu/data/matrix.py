@@ -54,7 +54,7 @@ class BinnedMatrix:
         return counts + (absent & present)
 
     def threshold(self, feature: int, last_bin: int) -> float:
-        """x <= threshold goes left; inf where everything present does."""
+        """X <= threshold goes left; inf where everything present does."""
         edges = self.edges[feature]
         return float(edges[last_bin]) if last_bin < len(edges) else np.inf
 

@@ -23,7 +23,7 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> N
     allowed = f">= {low}" if high is None else f"from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer {allowed}; got {value!r}.")
-    if value < low or (high is not None and value > high):
+    if int(value) < low or (high is not None and int(value) > high):
         raise ValueError(f"{name} must be an integer {allowed}; got {value!r}.")
 
 
@@ -32,7 +32,7 @@ def check_real(name: str, value: Any, above: float, high: float = math.inf) -> N
     allowed = f"> {above:g}" if high == math.inf else f"in ({above:g}, {high:g}]"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
-    if not (above < value <= high) or math.isinf(value):
+    if not (above < float(value) <= high) or math.isinf(value):
         raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
@@ -124,9 +124,7 @@ def _check_length(name: str, length: int, n_rows: int) -> None:
 
 def _check_classes(classes: np.ndarray) -> None:
     if len(classes) < 2:
-        raise ValueError(
-            f"y must hold at least 2 classes; got 1 class: {classes.tolist()!r}."
-        )
+        raise ValueError(f"y must hold at least 2 classes; got 1 class: {classes.tolist()!r}.")
 
 
 def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> Any:

@@ -208,4 +208,3 @@ class AdditiveModel:
             leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
             total = total + xp.take(where.put(values.T), leaf, axis=0)
             yield total
-

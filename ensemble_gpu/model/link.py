@@ -21,19 +21,17 @@ def as_columns(F: Any, xp: Any) -> Any:
 
 
 def _log_sigmoid(v: Any, xp: Any, zero: Any) -> Any:
-    """ln 1 / (1 + exp(-v)) without overflow."""
+    """Ln 1 / (1 + exp(-v)) without overflow."""
     return xp.minimum(v, zero) - xp.log1p(xp.exp(-xp.abs(v)))
 
 
 def probabilities(F: Any, votes: bool, where: Where) -> Any:
-    """p [n, K] from F [n, outputs], in the dtype of F."""
+    """P [n, K] from F [n, outputs], in the dtype of F."""
     xp = where.xp
     margins = as_columns(F, xp)
     zero = where.full(0.0, F.dtype)
-    if votes or F.shape[1] == 1:
-        logs = margins
-    else:
-        logs = _log_sigmoid(2.0 * margins, xp, zero)
+    relative = votes or F.shape[1] == 1
+    logs = margins if relative else _log_sigmoid(2.0 * margins, xp, zero)
     top = xp.max(margins, axis=1, keepdims=True)
     p = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
     below = where.full(1.0 - 4.0 * float(xp.finfo(F.dtype).eps), F.dtype)

@@ -98,7 +98,7 @@ def _make_guide(edges, n_edges, low, scale, guide):
 
 @njit(cache=True, nogil=True)
 def _encode_column(x, edges, low, scale, guide, steps, place):
-    """place = number of edges < x, for a block of values without NaN.
+    """Place = number of edges < x, for a block of values without NaN.
 
     The guide gives the first candidate, a few halvings the rest. Each loop runs over the
     block without a branch, so that the compiler turns it into vector gathers: 6 ns a

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, requantise, score
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.protocol import (
@@ -21,6 +22,8 @@ from ensemble_gpu.kernels.protocol import (
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
 PART_ROWS = 4096
+
+announce_compilation()
 
 
 class CpuEngine:

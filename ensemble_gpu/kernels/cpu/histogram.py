@@ -1,10 +1,11 @@
 """Weights and histograms on the CPU.
 
-Codes lie in tiles of eight features; a row of a tile is one 64-bit word (two where codes are 16 bits),
-words[tile][row]. A tile's sums for one group (8 x width int64) stay in the first-level cache
-while the rows stream by. Work is cut into units (plane, tile, part of the rows) and dealt to the
-threads as contiguous ranges of equal weight; where a range starts inside a tile, its thread
-adds into a private copy of that tile, folded afterwards. Sums are integers, so no cut changes a result.
+Codes lie in tiles of eight features; a row of a tile is one 64-bit word, words[tile][row] (two
+words where codes are 16 bits). A tile's sums for one group (8 x width int64) stay in the
+first-level cache while the rows stream by. Work is cut into units (plane, tile, part of the rows)
+and dealt to the threads as contiguous ranges of equal weight; where a range starts inside a tile,
+its thread adds into a private copy of that tile, folded afterwards. Sums are integers, so no cut
+changes a result.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ def _work(worker, first, last, words, n_features, parts, group_of, q, lists, cou
     private = -1
     if first % n_parts != 0:
         private = first // n_parts
-        spill[worker] = 0
+        spill[worker].fill(0)
     for u in range(first, last):
         plane_tile, part = u // n_parts, u % n_parts
         plane, tile = plane_tile // tiles, plane_tile % tiles
@@ -154,7 +155,11 @@ def _fold(bounds, n_parts, tiles, sums, spill):
     for worker in range(bounds.shape[0] - 1):
         first = bounds[worker]
         if first % n_parts != 0 and first < bounds[worker + 1]:
-            sums[:, (first // n_parts) % tiles] += spill[worker]
+            tile = (first // n_parts) % tiles
+            for g in range(sums.shape[0]):
+                for lane in range(sums.shape[2]):
+                    for code in range(sums.shape[3]):
+                        sums[g, tile, lane, code] += spill[worker, g, lane, code]
 
 
 @njit(cache=True, nogil=True)

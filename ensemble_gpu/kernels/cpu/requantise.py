@@ -35,13 +35,13 @@ def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, l
 
 @njit(cache=True, nogil=True)
 def _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest):
-    """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
+    """Q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
     c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
     group = group_of[plane, c]
-    top = 0
+    top = np.int32(0)
     for i in range(start, stop):
         down = exponent[group] - (logs[i] >> FRACTION_BITS)
-        new = 0
+        new = np.int32(0)
         if down < N_POWERS:
             fraction = logs[i]
             mantissa = (
@@ -72,7 +72,7 @@ def requantise_serial(
 ):
     top = np.zeros(parts.shape[0], dtype=np.int64)
     seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest[:] = 0
+    largest.fill(0)
     for plane in range(q.shape[0]):
         for part in range(parts.shape[0]):
             _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
@@ -87,7 +87,7 @@ def requantise_parallel(
 ):
     top = np.zeros(parts.shape[0], dtype=np.int64)
     seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest[:] = 0
+    largest.fill(0)
     for plane in range(q.shape[0]):
         for part in prange(parts.shape[0]):
             _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)

@@ -59,7 +59,8 @@ def _majority_costs(n, left, total, missing_left, scale, cost):
 @njit(cache=True, nogil=True)
 def _costs(kind, n, left, total, missing_left, scale, cost):
     """cost[t] of thresholds 0 ... n - 1; `total` counts only rows that take a side."""
-    cost[:n] = 0.0
+    for t in range(n):
+        cost[t] = 0.0
     if kind == MAJORITY:
         _majority_costs(n, left, total, missing_left, scale, cost)
     else:
@@ -90,7 +91,8 @@ def _score_feature(sums, f, n, kind, scale, abstention, learn, cost):
         total[g] = run
         missing[g] = column[width - 1]
     if learn:
-        total += missing
+        for g in range(groups):
+            total[g] += missing[g]
         _costs(kind, n, left, total, missing, scale, cost[0])
         _costs(kind, n, left, total, nothing, scale, cost[1])
     else:
@@ -136,7 +138,7 @@ def _choose(lowest, sums, n_thresholds, kind, scale, abstention, learn, leaf_sum
     _score_feature(sums, f, n, kind, scale, abstention, learn, cost)
     t, side = _first_below(cost, n, 1 + learn, best * TIE)
     record[0], record[1], record[2] = f, t, side if learn else ABSTAIN
-    leaf_sums[:] = 0
+    leaf_sums.fill(0)
     for g in range(sums.shape[0]):
         column = sums[g, f // 8, f % 8]
         for b in range(width - 1):

@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numba
+from numba import config
 
 _POOL = threading.Lock()
+
+
+def _available() -> int:
+    return int(vars(config)["NUMBA_NUM_THREADS"])
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,7 @@ class Run:
 
     @classmethod
     def of(cls, n_jobs: int | None) -> Run:
-        available = int(numba.config.NUMBA_NUM_THREADS)
+        available = _available()
         if n_jobs is None:
             return cls(available)
         return cls(n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs))
@@ -46,7 +51,7 @@ class Run:
     def pool(self) -> Iterator[None]:
         with _POOL:
             before = numba.get_num_threads()
-            numba.set_num_threads(min(self.threads, int(numba.config.NUMBA_NUM_THREADS)))
+            numba.set_num_threads(min(self.threads, _available()))
             try:
                 yield
             finally:
