@@ -9,7 +9,7 @@ are touched, q = rint(q * ratio). Now and then all rows are requantised from the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -33,6 +33,7 @@ from ensemble_gpu.kernels.scalar import exp
 REQUANTISE_EVERY = 256
 # ... or when a group's sum of q has fallen to this share: its resolution is wearing thin.
 WORN_SHARE = 0.125
+Q_LIMIT = fixedpoint.Q_LIMIT
 # A split whose score is within this share of chance improves nothing.
 NO_GAIN = 1e-10
 # Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
@@ -66,11 +67,62 @@ class Strategy(Protocol):
 
 
 @njit(cache=True, nogil=True)
-def _fold(logs, kept, scale, ratio):
-    """Fold the kept leaf's factor into the scales; ratio[g, leaf] for the others.
+def _count_leaves(cumulated, feature, last_bin, missing_leaf, rows):
+    """rows[class, leaf] of a split, unweighted; returns whether it is perfect.
 
-    Scales are brought back to a maximum in [1/2, 1) by an exact power of two.
+    Perfect: each leaf holds one class at most and nobody abstains. Counted in rows, because a
+    row whose weight has fallen to q = 0 is still there.
     """
+    width = cumulated.shape[2]
+    perfect = True
+    rows[:] = 0
+    for c in range(rows.shape[0]):
+        along = cumulated[c, feature]
+        rows[c, LEFT] = along[last_bin]
+        rows[c, RIGHT] = along[width - 2] - along[last_bin]
+        rows[c, missing_leaf] += along[width - 1] - along[width - 2]
+        perfect = perfect and rows[c, ABSTAIN] == 0
+    for leaf in range(ABSTAIN):
+        classes = 0
+        for c in range(rows.shape[0]):
+            classes += rows[c, leaf] > 0
+        perfect = perfect and classes <= 1
+    return perfect
+
+
+@njit(cache=True, nogil=True)
+def _fuller_side(rows):
+    """The leaf, LEFT or RIGHT, with more rows; LEFT where they are equal."""
+    difference = 0
+    for c in range(rows.shape[0]):
+        difference += rows[c, LEFT] - rows[c, RIGHT]
+    return LEFT if difference >= 0 else RIGHT
+
+
+@njit(cache=True, nogil=True)
+def _remember(tables, feature, last_bin, missing_leaf, logs, leaf_of):
+    """tables[g, feature, code] += log factor of the code's leaf; fills leaf_of[code]."""
+    width = leaf_of.shape[0]
+    for code in range(width - 1):
+        leaf_of[code] = LEFT if code <= last_bin else RIGHT
+    leaf_of[width - 1] = missing_leaf
+    for g in range(logs.shape[0]):
+        for code in range(width):
+            tables[g, feature, code] += logs[g, leaf_of[code]]
+
+
+@njit(cache=True, nogil=True)
+def _fold(logs, rows, scale, ratio):
+    """Fold the factor of the leaf with the most rows into the scales; returns that leaf.
+
+    ratio[g, leaf] is what the other leaves' weights are multiplied by. Scales are brought
+    back to a maximum in [1/2, 1) by an exact power of two.
+    """
+    kept, most = 0, -1
+    for leaf in range(N_LEAVES):
+        count = rows[:, leaf].sum()
+        if count > most:
+            kept, most = leaf, count
     top = 0.0
     for g in range(logs.shape[0]):
         for leaf in range(N_LEAVES):
@@ -80,14 +132,27 @@ def _fold(logs, kept, scale, ratio):
     _, exponent = math.frexp(top)
     for g in range(logs.shape[0]):
         scale[g] = math.ldexp(scale[g], -exponent)
+    return kept
 
 
 @njit(cache=True, nogil=True)
-def _remember(tables, feature, leaf_of, logs):
-    """tables[g, feature, code] += log factor of the code's leaf."""
-    for g in range(logs.shape[0]):
-        for code in range(leaf_of.shape[0]):
-            tables[g, feature, code] += logs[g, leaf_of[code]]
+def _worn(largest, ratio, totals, fresh_totals):
+    """Whether a group's q would overflow, or its sum has fallen to a small share."""
+    for g in range(totals.shape[0]):
+        highest = max(ratio[g, LEFT], ratio[g, RIGHT], ratio[g, ABSTAIN])
+        if largest[g] * highest > Q_LIMIT or totals[g] < WORN_SHARE * fresh_totals[g]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _weigh(sums, scale, totals):
+    """totals[g] = sum of q; returns the weight of all groups."""
+    weight = 0.0
+    for g in range(sums.shape[0]):
+        totals[g] = sums[g].sum()
+        weight += scale[g] * totals[g]
+    return weight
 
 
 class Rescale:
@@ -107,14 +172,17 @@ class Rescale:
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
         self.rate, self.lightest = learning_rate, lightest
         self.smoothing = math.nan
-        self.width = codes.width
         self.cumulated = np.cumulative_sum(codes.counts, axis=2)
-        self.has_missing = codes.counts[:, :, -1].any(axis=0)
+        self.has_missing: np.ndarray = codes.counts[:, :, -1].any(axis=0)
+        self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
+        self.leaf_of = np.zeros(codes.width, dtype=np.int64)
         self.log_tables = np.zeros((groups, codes.n_features, codes.width))
         self.used = np.zeros(codes.n_features, dtype=bool)
-        self.scale = np.ones(groups)
         self.logs = np.zeros((groups, N_LEAVES))
         self.ratio = np.ones((groups, N_LEAVES))
+        self.totals = np.zeros(groups, dtype=np.int64)
+        self.fresh_totals = np.zeros(groups, dtype=np.int64)
+        self.largest = np.zeros(groups, dtype=np.int64)
         self.reason = ""
         self._requantise()
 
@@ -123,84 +191,49 @@ class Rescale:
         exponent = self.histograms.requantise(fixedpoint.from_log(self.log_tables), used)
         self.top_exponent = int(exponent.max())
         self.scale = np.ldexp(1.0, exponent - self.top_exponent)
-        self.fresh_sums: np.ndarray | None = None
         self.rounds_since = 0
 
     def best_stump(self) -> Stump | None:
         rule = self.rule
-        split = self.histograms.split(self.scale, self._criterion())
+        np.multiply(rule.chance, self.scale, out=self.criterion.abstention)
+        split = self.histograms.split(self.scale, self.criterion)
         if split is None:
             self.reason = "no feature has two different values to split"
             return None
-        self.largest, self.per_group = split.largest, split.sums.sum(axis=1)
-        total = sum((self.scale * self.per_group).tolist())
-        if split.score >= rule.chance * total * (1.0 - NO_GAIN):
-            self.reason = f"no stump is better than chance (its score: {split.score / total:.6f})"
+        self.largest = split.largest
+        weight = _weigh(split.sums, self.scale, self.totals)
+        if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
+            self.reason = f"no stump is better than chance (its score: {split.score / weight:.6f})"
             return None
         if math.isnan(self.smoothing):
-            self.smoothing = self._smoothing(total)
+            self.smoothing = self._smoothing(weight)
+        if self.rounds_since == 0:
+            self.fresh_totals[:] = self.totals
         values = np.zeros((rule.n_outputs, N_LEAVES))
         error, alpha = solve(
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, self.logs
         )
-        self.rows = self._rows_of_leaves(split.feature, split.bin, split.missing_leaf)
-        return Stump(
-            split.feature,
-            split.bin,
-            self._missing_leaf(split.feature, split.missing_leaf),
-            values,
-            alpha,
-            error,
-            _is_perfect(self.rows),
-        )
+        feature, last_bin, missing_leaf = split.feature, split.bin, split.missing_leaf
+        perfect = _count_leaves(self.cumulated, feature, last_bin, missing_leaf, self.rows)
+        if missing_leaf != ABSTAIN and not self.has_missing[feature]:
+            missing_leaf = _fuller_side(self.rows)  # for missing values in later data
+        return Stump(feature, last_bin, missing_leaf, values, alpha, error, perfect)
 
-    def _smoothing(self, total: float) -> float:
-        """S / W = 1 / (2 m): half the lightest row's share of the weight before round 1."""
+    def _smoothing(self, weight: float) -> float:
+        """Half the lightest row's share of the weight before round 1: 1 / (2 m)."""
         lightest = math.ldexp(self.lightest, fixedpoint.QUANTUM_BITS - self.top_exponent)
-        return 0.5 * max(lightest / total, SMALLEST_SHARE)
-
-    def _criterion(self) -> Criterion:
-        return replace(self.criterion, abstention=self.rule.chance * self.scale)
-
-    def _missing_leaf(self, feature: int, chosen: int) -> int:
-        """A feature without missing rows sends later ones to the leaf with more rows."""
-        if chosen == ABSTAIN or self.has_missing[feature]:
-            return chosen
-        left, right = self.rows[:, LEFT].sum(), self.rows[:, RIGHT].sum()
-        return LEFT if left >= right else RIGHT
-
-    def _rows_of_leaves(self, feature: int, last_bin: int, missing_leaf: int) -> np.ndarray:
-        """Rows per (class, leaf), unweighted."""
-        cumulated = self.cumulated[:, feature, :]
-        rows = np.zeros((cumulated.shape[0], N_LEAVES), dtype=np.int64)
-        rows[:, LEFT] = cumulated[:, last_bin]
-        rows[:, RIGHT] = cumulated[:, -2] - cumulated[:, last_bin]
-        rows[:, missing_leaf] += cumulated[:, -1] - cumulated[:, -2]
-        return rows
+        return 0.5 * max(lightest / weight, SMALLEST_SHARE)
 
     def follow(self, stump: Stump) -> None:
-        leaf_of = np.full(self.width, RIGHT, dtype=np.int64)
-        leaf_of[: stump.bin + 1] = LEFT
-        leaf_of[-1] = stump.missing_leaf
-        _remember(self.log_tables, stump.feature, leaf_of, self.logs)
+        _remember(
+            self.log_tables, stump.feature, stump.bin, stump.missing_leaf, self.logs, self.leaf_of
+        )
         self.used[stump.feature] = True
-        kept = int(self.rows.sum(axis=0).argmax())
-        scale = self.scale.copy()
-        _fold(self.logs, kept, scale, self.ratio)
-        if self.fresh_sums is None:
-            self.fresh_sums = self.per_group
+        kept = _fold(self.logs, self.rows, self.scale, self.ratio)
         self.rounds_since += 1
-        if (
-            self.rounds_since >= REQUANTISE_EVERY
-            or (self.largest * self.ratio.max(axis=1) > fixedpoint.Q_LIMIT).any()
-            or (self.per_group < WORN_SHARE * self.fresh_sums).any()
+        if self.rounds_since >= REQUANTISE_EVERY or _worn(
+            self.largest, self.ratio, self.totals, self.fresh_totals
         ):
             self._requantise()
         else:
-            self.scale = scale
-            self.histograms.rescale(stump.feature, leaf_of, self.ratio, kept)
-
-
-def _is_perfect(rows: np.ndarray) -> bool:
-    """Both leaves hold one class each and nobody abstains: counted in rows, not weights."""
-    return not rows[:, ABSTAIN].any() and bool(((rows > 0).sum(axis=0) <= 1).all())
+            self.histograms.rescale(stump.feature, self.leaf_of, self.ratio, kept)

@@ -145,13 +145,10 @@ class CpuHistograms:
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums, largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        arc = _cyclic_range(leaf_of != kept, self.codes.dtype)
-        if arc is None:
-            return
         self.run.call(
             histogram.rescale_serial, histogram.rescale_parallel,
             *self.totals.arguments(self.q, self.lists, self.count),
-            self._column(feature), *arc, ratio[:, leaf_of], self.largest,
+            self._column(feature), leaf_of, kept, ratio, self.largest,
         )  # fmt: skip
 
     def _column(self, feature: int) -> np.ndarray:
@@ -159,20 +156,6 @@ class CpuHistograms:
         if feature not in self.columns:
             self.columns[feature] = np.ascontiguousarray(self.codes[feature // 8, :, feature % 8])
         return self.columns[feature]
-
-
-def _cyclic_range(touched: np.ndarray, dtype: Any) -> tuple[np.uint32, np.uint32] | None:
-    """(first, span): code - first <= span, wrapping around, says whether a code is touched.
-
-    The leaves LEFT, RIGHT, missing lie in a circle, so what is outside one leaf is one arc.
-    Codes from the width up to the dtype's limit do not occur and may belong to the arc.
-    """
-    codes = np.flatnonzero(touched)
-    if not len(codes):
-        return None
-    first = int(codes[~touched[codes - 1]][0])
-    span = int(((codes - first) % (np.iinfo(dtype).max + 1)).max())
-    return np.uint32(first), np.uint32(span)
 
 
 def _parts(starts: np.ndarray, threads: int) -> np.ndarray:

@@ -181,11 +181,42 @@ def add_parallel(words, n_features, parts, group_of, q, lists, count, sums, spil
 
 
 @njit(cache=True, nogil=True)
+def _arc(leaf_of, kept, period):
+    """(first, span): codes outside the kept leaf are those with (code - first) mod period <= span.
+
+    The leaves LEFT, RIGHT, missing lie in a circle, so what is outside one leaf is one arc.
+    Codes from the width up to the period do not occur and may belong to it.
+    """
+    width = leaf_of.shape[0]
+    first = 0
+    for code in range(width):
+        if leaf_of[code] != kept and leaf_of[code - 1] == kept:
+            first = code
+    span = 0
+    for code in range(width):
+        if leaf_of[code] != kept:
+            span = max(span, (code - first) % period)
+    return np.uint32(first), np.uint32(span)
+
+
+@njit(cache=True, nogil=True)
+def _by_code(ratio, leaf_of):
+    """ratio[g, leaf of code]."""
+    out = np.empty((ratio.shape[0], leaf_of.shape[0]))
+    for g in range(ratio.shape[0]):
+        for code in range(leaf_of.shape[0]):
+            out[g, code] = ratio[g, leaf_of[code]]
+    return out
+
+
+@njit(cache=True, nogil=True)
 def rescale_serial(
     words, n_features, parts, group_of, q, lists, count, sums, spill,
-    column, first, span, ratio, largest,
+    column, leaf_of, kept, leaf_ratio, largest,
 ):  # fmt: skip
     index, difference = lists
+    first, span = _arc(leaf_of, kept, 256 ** np.int64(column.itemsize))
+    ratio = _by_code(leaf_ratio, leaf_of)
     for part in range(parts.shape[0]):
         _rescale_part(
             column, parts, part, first, span, ratio, group_of, q, index, difference, count, largest
@@ -196,9 +227,11 @@ def rescale_serial(
 @njit(cache=True, nogil=True, parallel=True)
 def rescale_parallel(
     words, n_features, parts, group_of, q, lists, count, sums, spill,
-    column, first, span, ratio, largest,
+    column, leaf_of, kept, leaf_ratio, largest,
 ):  # fmt: skip
     index, difference = lists
+    first, span = _arc(leaf_of, kept, 256 ** np.int64(column.itemsize))
+    ratio = _by_code(leaf_ratio, leaf_of)
     for part in prange(parts.shape[0]):
         _rescale_part(
             column, parts, part, first, span, ratio, group_of, q, index, difference, count, largest
