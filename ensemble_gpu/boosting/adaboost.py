@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.devices import DEVICES, check_device, move
+from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_device
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.classifier import AdditiveClassifier
 from ensemble_gpu.boosting.loop import Trace, boost
+from ensemble_gpu.boosting.rows import Prepared, Rows, hold_out, prepare
 from ensemble_gpu.boosting.rules import Rule, best_constant, rule_for
 from ensemble_gpu.boosting.strategies import Rescale
 from ensemble_gpu.boosting.watching import Validation, call_callbacks
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
-from ensemble_gpu.data.matrix import BinnedMatrix, ClassRows, bin_matrix, sort_by_class
-from ensemble_gpu.data.sampling import stratified_holdout
 from ensemble_gpu.data.validation import (
     check_choice,
     check_integer,
     check_labels,
     check_real,
     check_weights,
+    weighty_classes,
 )
-from ensemble_gpu.kernels.fixedpoint import log2_fixed
-from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.protocol import Criterion, Engine
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.additive import AdditiveModel, Rounds
 
 VARIANTS = ("real", "discrete", "gentle")
 MISSING = ("abstain", "learn", "error")
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Validated rows in one place: features, label index, weights (None: all equal)."""
-
-    X: Any
-    index: Any
-    weights: Any | None
 
 
 class AdaBoostClassifier(AdditiveClassifier):
@@ -162,6 +149,8 @@ class AdaBoostClassifier(AdditiveClassifier):
         before = dict(self.__dict__)
         try:
             self._check_parameters()
+            for name in [name for name in before if name.endswith("_")]:
+                delattr(self, name)  # what an earlier fit has left
             self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         except BaseException:  # an error or Ctrl-C leaves the estimator as it was
             self.__dict__.clear()
@@ -192,127 +181,98 @@ class AdaBoostClassifier(AdditiveClassifier):
         check_device(self.device)
 
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        X, y, w, X_val, y_val, w_val = (
-            move(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
-        )
-        place = locate(X)
-        check_same_place(place, y=y, sample_weight=w, X_val=X_val, y_val=y_val,
-                         sample_weight_val=w_val)  # fmt: skip
-        train = self._check_rows(X, y, w, place)
+        arrays = [to_device(a, self.device) for a in (X, y, w, X_val, y_val, w_val)]
+        names = ("y", "sample_weight", "X_val", "y_val", "sample_weight_val")
+        check_same_place(locate(arrays[0]), **dict(zip(names, arrays[1:], strict=True)))
+        train = self._check_rows(*arrays[:3])
+        held_out = self._check_validation(*arrays[3:])
+        del arrays
+        place = locate(train.X)
         engine = engine_for(place, self.n_jobs)
         here = NUMPY if engine.name == "cpu" else place
-        train = Rows(*(engine_view(engine, a) for a in (train.X, train.index, train.weights)))
-        rows, held_out = self._divide(train, X_val, y_val, w_val, engine, here)
+        train = train.seen_by(engine)
+        keep = None if train.weights is None else train.weights > 0.0
+        if held_out is not None:
+            held_out = held_out.seen_by(engine)
+        elif self.early_stopping:
+            held_out, keep = hold_out(
+                train, keep, len(self.classes_), self.validation_fraction, self.random_state, here
+            )
         rule = rule_for(self.variant, len(self.classes_))
-        trace, matrix, validation = self._boost(engine, train, rows, held_out, rule, here)
-        prior = best_constant(rule, _class_shares(train.weights, rows, here))
-        self._keep(trace, matrix, rule, validation, prior)
+        max_bins = self.max_bins or MAX_BINS_LIMIT
+        prepared = prepare(engine, train, keep, rule.group_of, max_bins, here)
+        del train  # features that were moved to a device are free again once they are encoded
+        trace, validation = self._boost(engine, prepared, held_out, rule, here)
+        self._keep(trace, prepared, rule, validation)
         self.engine_ = engine.name
 
-    def _check_rows(self, X: Any, y: Any, w: Any, place: Where) -> Rows:
-        """Rows with the label index of those classes that have any weight."""
+    def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
+        """Rows where `device` wants them; classes_ are the labels that have any weight."""
+        place = locate(X)
         X = self._check_X(X, reset=True)
-        classes, index = check_labels(y, X.shape[0], place)
+        classes, index = check_labels(y, X.shape[0], place, n_classes=2)
         weights = check_weights(w, X.shape[0], place, "sample_weight")
         if weights is not None:
-            xp = place.xp
-            heavy = [
-                c for c in range(len(classes))
-                if bool(xp.any((index == c) & (weights > 0.0)))
-            ]  # fmt: skip
-            if len(heavy) < 2:
-                raise ValueError(
-                    "y must hold at least 2 classes with sample_weight > 0; got 1 class: "
-                    f"{classes[heavy].tolist()!r}."
-                )
-            new_index = np.zeros(len(classes), dtype=np.int64)
-            new_index[heavy] = np.arange(len(heavy))
-            classes, index = classes[heavy], xp.take(place.put(new_index), index)
+            classes, index = weighty_classes(classes, index, weights, place)
         self.classes_ = classes
-        return Rows(X, index, weights)
+        return Rows(*(from_host(a, self.device) for a in (X, index, weights)))
 
-    def _divide(
-        self, train: Rows, X_val: Any, y_val: Any, w_val: Any, engine: Engine, here: Where
-    ) -> tuple[ClassRows, Rows | None]:
-        """Rows to train on, sorted by class, and the validation rows."""
-        xp = here.xp
-        keep = None if train.weights is None else train.weights > 0.0
-        held_out = None
-        if X_val is not None:
-            held_out = self._check_validation(X_val, y_val, w_val, engine, here)
-        elif y_val is not None or w_val is not None:
-            raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
-        elif self.early_stopping:
-            chosen = stratified_holdout(
-                here.host(train.index), len(self.classes_), self.validation_fraction,
-                self.random_state,
-            )  # fmt: skip
-            mask = np.zeros(train.X.shape[0], dtype=bool)
-            mask[chosen] = True
-            keep = here.put(~mask) if keep is None else keep & here.put(~mask)
-            at = here.put(chosen)
-            weights = None if train.weights is None else xp.take(train.weights, at)
-            held_out = Rows(xp.take(train.X, at, axis=0), xp.take(train.index, at), weights)
-        return sort_by_class(train.index, len(self.classes_), keep, here), held_out
-
-    def _check_validation(self, X: Any, y: Any, w: Any, engine: Engine, here: Where) -> Rows:
+    def _check_validation(self, X: Any, y: Any, w: Any) -> Rows | None:
+        if X is None:
+            if y is not None or w is not None:
+                raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
+            return None
         place = locate(X)
         X = self._check_X(X, reset=False)
-        classes, index = check_labels(y, X.shape[0], place)
-        unknown = np.setdiff1d(classes, self.classes_)
-        if len(unknown):
-            raise ValueError(f"y_val holds labels that y does not: {unknown.tolist()!r}.")
-        index = place.xp.take(place.put(np.searchsorted(self.classes_, classes)), index)
+        classes, index = check_labels(y, X.shape[0], place, n_classes=1)
+        known = {label: k for k, label in enumerate(self.classes_.tolist())}
+        unknown = [label for label in classes.tolist() if label not in known]
+        if unknown:
+            raise ValueError(
+                f"y_val holds labels that y does not: {unknown!r}; labels of y: {list(known)!r}."
+            )
+        numbers = np.array([known[label] for label in classes.tolist()], dtype=np.int64)
         weights = check_weights(w, X.shape[0], place, "sample_weight_val")
-        return Rows(*(engine_view(engine, a) for a in (X, index, weights)))
+        index = place.xp.take(place.put(numbers), index)
+        return Rows(*(from_host(a, self.device) for a in (X, index, weights)))
 
     def _boost(
         self,
         engine: Engine,
-        train: Rows,
-        sorted_rows: ClassRows,
+        prepared: Prepared,
         held_out: Rows | None,
         rule: Rule,
         here: Where,
-    ) -> tuple[Trace, BinnedMatrix, Validation | None]:
-        layout = Layout(sorted_rows.starts, rule.group_of)
-        max_bins = self.max_bins or MAX_BINS_LIMIT
-        matrix = bin_matrix(engine, train.X, sorted_rows.rows, layout, max_bins)
-        log_weights, lightest = None, 1.0
-        if train.weights is not None:
-            weights = here.xp.take(train.weights, sorted_rows.rows)
-            log_weights, lightest = log2_fixed(weights, here), float(here.xp.min(weights))
+    ) -> tuple[Trace, Validation | None]:
+        matrix, layout = prepared.matrix, prepared.layout
         learn = self.missing == "learn"
         criterion = Criterion(
             rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)
         )
-        histograms = engine.histograms(matrix.codes, layout, log_weights)
         strategy = Rescale(
-            histograms, matrix.codes, layout, rule, criterion, float(self.learning_rate), lightest
+            engine.histograms(matrix.codes, layout, prepared.log_weights),
+            matrix.codes,
+            layout,
+            rule,
+            criterion,
+            float(self.learning_rate),
+            prepared.lightest,
         )
         watchers: list[Any] = []
         validation = None
         if held_out is not None:
             patience = self.n_iter_no_change if self.early_stopping else None
-            validation = Validation(
-                held_out.X, held_out.index, held_out.weights, rule.votes, rule.n_outputs, matrix,
-                here, patience,
-            )  # fmt: skip
+            validation = Validation(held_out, rule, matrix, here, patience)
             watchers.append(validation)
         if self.callbacks:
             watchers.append(call_callbacks(self.callbacks, self.n_estimators, matrix, validation))
-        return boost(strategy, self.n_estimators, watchers), matrix, validation
+        return boost(strategy, self.n_estimators, watchers), validation
 
     def _keep(
-        self,
-        trace: Trace,
-        matrix: BinnedMatrix,
-        rule: Rule,
-        validation: Validation | None,
-        prior: np.ndarray,
+        self, trace: Trace, prepared: Prepared, rule: Rule, validation: Validation | None
     ) -> None:
         """Fitted attributes from the trace; early stopping keeps the best round."""
-        stumps = trace.stumps
+        stumps, matrix = trace.stumps, prepared.matrix
         if validation is not None and validation.history:
             self.validation_loss_ = np.array(validation.history)
             if self.early_stopping:
@@ -325,7 +285,9 @@ class AdaBoostClassifier(AdditiveClassifier):
             np.array([s.alpha for s in stumps], dtype=np.float64),
             np.array([s.error for s in stumps], dtype=np.float64),
         )
-        intercept = np.zeros(rule.n_outputs) if stumps else prior
+        intercept = np.zeros(rule.n_outputs)
+        if not stumps:
+            intercept = best_constant(rule, prepared.shares)
         self.model_ = AdditiveModel(rounds, self.n_features_in_, intercept)
         self.n_estimators_ = len(stumps)
         self.errors_, self.alphas_ = rounds.error, rounds.alpha
@@ -338,12 +300,3 @@ class AdaBoostClassifier(AdditiveClassifier):
 
     def _votes(self) -> bool:
         return rule_for(self.variant, len(self.classes_)).votes
-
-
-def _class_shares(weights: Any | None, sorted_rows: ClassRows, here: Where) -> np.ndarray:
-    """Share of each class in the weight; fsum is correctly rounded, whatever the order."""
-    sizes = np.diff(sorted_rows.starts).astype(np.float64)
-    if weights is not None:
-        sorted_weights = here.host(here.xp.take(weights, sorted_rows.rows))
-        sizes = np.array([math.fsum(sorted_weights[a:b]) for a, b in pairwise(sorted_rows.starts)])
-    return sizes / math.fsum(sizes)

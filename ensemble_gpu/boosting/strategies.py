@@ -173,7 +173,7 @@ class Rescale:
         self.rate, self.lightest = learning_rate, lightest
         self.smoothing = math.nan
         self.cumulated = np.cumulative_sum(codes.counts, axis=2)
-        self.has_missing: np.ndarray = codes.counts[:, :, -1].any(axis=0)
+        self.has_missing = np.asarray(codes.counts[:, :, -1].any(axis=0))
         self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
         self.leaf_of = np.zeros(codes.width, dtype=np.int64)
         self.log_tables = np.zeros((groups, codes.n_features, codes.width))

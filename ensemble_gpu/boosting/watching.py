@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.rows import Rows
+from ensemble_gpu.boosting.rules import Rule
 from ensemble_gpu.boosting.strategies import Stump
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
@@ -35,18 +37,15 @@ class Validation:
 
     def __init__(
         self,
-        X: Any,
-        index: Any,
-        weights: Any | None,
-        votes: bool,
-        n_outputs: int,
+        rows: Rows,
+        rule: Rule,
         matrix: BinnedMatrix,
         where: Where,
         patience: int | None,
     ) -> None:
-        self.X, self.index, self.weights, self.votes = X, index, weights, votes
+        self.rows, self.votes = rows, rule.votes
         self.matrix, self.where, self.patience = matrix, where, patience
-        self.F = where.zeros((X.shape[0], n_outputs), where.xp.float64)
+        self.F = where.zeros((rows.X.shape[0], rule.n_outputs), where.xp.float64)
         self.history: list[float] = []
 
     @property
@@ -56,12 +55,13 @@ class Validation:
 
     def __call__(self, n_rounds: int, stump: Stump) -> str | None:
         xp, where = self.where.xp, self.where
-        x = where.as_float64(self.X[:, stump.feature])
+        x = where.as_float64(self.rows.X[:, stump.feature])
         right = xp.astype(x > self.matrix.threshold(stump.feature, stump.bin), xp.int64)
         leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
         values = stump.values[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.F = self.F + xp.take(where.put(values.T), leaf, axis=0)
-        self.history.append(log_loss(self.F, self.index, self.weights, self.votes, where))
+        rows = self.rows
+        self.history.append(log_loss(self.F, rows.index, rows.weights, self.votes, where))
         waited = n_rounds - self.best_round
         if self.patience is not None and waited >= self.patience:
             return f"validation loss has not improved for {waited} rounds"

@@ -79,18 +79,41 @@ def as_float_numpy(X: np.ndarray) -> np.ndarray:
     return _as_float(X, NUMPY.xp)
 
 
-def check_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
-    """Sorted distinct labels (host) and the index of every row's label, where y lives."""
+def check_labels(y: Any, n_rows: int, where: Where, n_classes: int) -> tuple[np.ndarray, Any]:
+    """Distinct labels in order (host) and the index of every row's label, where y lives.
+
+    At least `n_classes` different labels are required.
+    """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     if is_array(y) and not isinstance(y, np.ndarray):
-        return _device_labels(y, n_rows, where)
-    y = column_or_1d(y, warn=True)
-    _check_length("y", y.shape[0], n_rows)
+        classes, index = _device_labels(y, n_rows, where)
+    else:
+        y = column_or_1d(y, warn=True)
+        _check_length("y", y.shape[0], n_rows)
+        classes, numbers = _host_labels(y)
+        index = where.put(numbers.astype(np.int64))
+    if len(classes) < n_classes:
+        raise ValueError(
+            f"y must hold at least {n_classes} classes; got 1 class: {classes.tolist()!r}."
+        )
+    return classes, index
+
+
+def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
+    if y.dtype.kind == "O":
+        labels = y.tolist()
+        if any(label is None or label != label for label in labels):
+            raise ValueError("Input y contains NaN or None; every row needs a label.")
+        if not all(isinstance(label, str | numbers.Number) for label in labels):
+            distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
+            place = {label: k for k, label in enumerate(distinct)}
+            classes = np.empty(len(distinct), dtype=object)
+            classes[:] = distinct
+            return classes, np.array([place[label] for label in labels])
     check_classification_targets(y)
-    classes, index = np.unique(y, return_inverse=True)
-    _check_classes(classes)
-    return classes, where.put(index.astype(np.int64))
+    return np.unique(y, return_inverse=True)
 
 
 def _device_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
@@ -104,14 +127,25 @@ def _device_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
             f"{y.dtype}. Pass other labels as a NumPy array or a list."
         )
     values = xp.astype(y, xp.int64)
-    distinct = xp.unique_values(values)
-    classes = to_numpy(distinct)
-    order = np.argsort(classes)
-    classes = classes[order]
-    _check_classes(classes)
-    if xp.isdtype(y.dtype, "bool"):
-        classes = classes.astype(bool)
-    return classes, xp.searchsorted(where.put(np.sort(to_numpy(distinct))), values)
+    classes = np.sort(to_numpy(xp.unique_values(values)))
+    index = xp.searchsorted(where.put(classes), values)
+    return classes.astype(bool) if xp.isdtype(y.dtype, "bool") else classes, index
+
+
+def weighty_classes(
+    classes: np.ndarray, index: Any, weights: Any, where: Where
+) -> tuple[np.ndarray, Any]:
+    """Leave out the classes that have no weight: a row of weight zero is as if absent."""
+    xp = where.xp
+    heavy = [c for c in range(len(classes)) if bool(xp.any((index == c) & (weights > 0.0)))]
+    if len(heavy) < 2:
+        raise ValueError(
+            "y must hold at least 2 classes with sample_weight > 0; got 1 class: "
+            f"{classes[heavy].tolist()!r}."
+        )
+    numbers = np.zeros(len(classes), dtype=np.int64)
+    numbers[heavy] = np.arange(len(heavy))
+    return classes[heavy], xp.take(where.put(numbers), index)
 
 
 def _check_length(name: str, length: int, n_rows: int) -> None:
@@ -120,11 +154,6 @@ def _check_length(name: str, length: int, n_rows: int) -> None:
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
             f"{name} has {length}."
         )
-
-
-def _check_classes(classes: np.ndarray) -> None:
-    if len(classes) < 2:
-        raise ValueError(f"y must hold at least 2 classes; got 1 class: {classes.tolist()!r}.")
 
 
 def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> Any:

@@ -1,0 +1,79 @@
+"""From validated rows to what the loop needs: who is trained on, codes, layout, weights."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
+from ensemble_gpu.data.sampling import stratified_holdout
+from ensemble_gpu.kernels.fixedpoint import log2_fixed
+from ensemble_gpu.kernels.protocol import Engine, Layout
+from ensemble_gpu.kernels.select import engine_view
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Validated rows in one place: features, label index, weights (None: all equal)."""
+
+    X: Any
+    index: Any
+    weights: Any | None
+
+    def seen_by(self, engine: Engine) -> Rows:
+        return Rows(*(engine_view(engine, a) for a in (self.X, self.index, self.weights)))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Rows sorted by class and binned.
+
+    `log_weights` is the fixed-point log2 of the sample weights (None: all equal), `lightest` the
+    smallest of them, `shares` the classes' shares of the total.
+    """
+
+    matrix: BinnedMatrix
+    layout: Layout
+    log_weights: Any | None
+    lightest: float
+    shares: np.ndarray
+
+
+def hold_out(
+    rows: Rows, keep: Any | None, n_classes: int, fraction: float, random_state: Any, here: Where
+) -> tuple[Rows, Any]:
+    """Validation rows drawn from every class, and the mask of the rows left for training."""
+    xp = here.xp
+    index = here.host(rows.index)
+    if keep is not None:
+        index = np.where(here.host(keep), index, -1)
+    chosen = stratified_holdout(index, n_classes, fraction, random_state)
+    rest = np.ones(len(index), dtype=bool)
+    rest[chosen] = False
+    at = here.put(chosen)
+    weights = None if rows.weights is None else xp.take(rows.weights, at)
+    held_out = Rows(xp.take(rows.X, at, axis=0), xp.take(rows.index, at), weights)
+    return held_out, here.put(rest) if keep is None else keep & here.put(rest)
+
+
+def prepare(
+    engine: Engine, rows: Rows, keep: Any | None, group_of: np.ndarray, max_bins: int, here: Where
+) -> Prepared:
+    """Sort the kept rows by class, bin them, take the logarithms of their weights."""
+    sorted_rows = sort_by_class(rows.index, group_of.shape[1], keep, here)
+    layout = Layout(sorted_rows.starts, group_of)
+    matrix = bin_matrix(engine, rows.X, sorted_rows.rows, layout, max_bins)
+    sizes = np.diff(layout.starts).astype(np.float64)
+    if rows.weights is None:
+        return Prepared(matrix, layout, None, 1.0, sizes / sizes.sum())
+    weights = here.xp.take(rows.weights, sorted_rows.rows)
+    on_host = here.host(weights)
+    # fsum is correctly rounded: the shares do not depend on the order of the rows
+    sizes = np.array([math.fsum(on_host[a:b]) for a, b in pairwise(layout.starts)])
+    lightest = float(here.xp.min(weights))
+    return Prepared(matrix, layout, log2_fixed(weights, here), lightest, sizes / math.fsum(sizes))
