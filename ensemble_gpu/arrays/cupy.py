@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where, locate
 
 INSTALL = (
     "install the package with CUDA support, pip install 'ensemble_gpu[cuda12]' or "
@@ -38,4 +42,72 @@ def to_gpu(array: np.ndarray) -> Any:
     """A host array, copied once to the current GPU."""
     import cupy
 
-    return cupy.asarray(array)
+    with naming_the_size(f"moving X {array.shape} to the GPU", array.nbytes):
+        return cupy.asarray(array)
+
+
+def adopt(array: Any) -> Any:
+    """A CUDA array of any library as CuPy's: the same memory, through DLPack."""
+    import cupy
+
+    return array if isinstance(array, cupy.ndarray) else cupy.from_dlpack(array)
+
+
+def hand_back(array: Any, where: Where) -> Any:
+    """A CuPy array in the namespace of `where`: the same memory, through DLPack."""
+    import cupy
+
+    return array if where.xp is locate(cupy.empty(0)).xp else where.xp.from_dlpack(array)
+
+
+def processors(device: int) -> int:
+    """Multiprocessors of a GPU."""
+    import cupy
+
+    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
+
+
+def stream_pointer() -> int:
+    """CuPy's current stream on the current GPU."""
+    import cupy
+
+    return int(cupy.cuda.get_current_stream().ptr)
+
+
+def on_device(device: int) -> Any:
+    """A context in which CuPy allocates and computes on that GPU."""
+    import cupy
+
+    return cupy.cuda.Device(device)
+
+
+def overwrite(array: Any, values: np.ndarray) -> None:
+    """Copy host values into an existing CuPy array, in the order of the current stream."""
+    array.set(np.ascontiguousarray(values, dtype=array.dtype))
+
+
+def release() -> None:
+    """Give unused blocks of CuPy's pool back to the driver."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+@contextmanager
+def naming_the_size(task: str, needed: int) -> Iterator[None]:
+    """Turn CuPy's out-of-memory error into one that says what for, how much, and what to do."""
+    import cupy
+
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        release()
+        free, total = cupy.cuda.Device().mem_info
+        raise MemoryError(
+            f"{task} needs {_size(needed)} of GPU memory; {_size(free)} of {_size(total)} are "
+            "free. Free other arrays, pass float32, or use device='cpu'."
+        ) from error
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**30:.2f} GiB" if n_bytes >= 2**29 else f"{n_bytes / 2**20:.1f} MiB"

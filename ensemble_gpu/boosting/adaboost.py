@@ -73,7 +73,8 @@ class AdaBoostClassifier(AdditiveClassifier):
     n_jobs : int or None, default=None
         Threads of the CPU engine; None and -1 mean all.
     callbacks : list of callables or None
-        Each is called with a `RoundInfo` after a round; returning True stops the fit.
+        Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
+        has a method `close` is closed when the fit ends.
     random_state : int, RandomState instance or None
         Draws the validation rows; nothing else is random.
 
@@ -266,7 +267,11 @@ class AdaBoostClassifier(AdditiveClassifier):
             watchers.append(validation)
         if self.callbacks:
             watchers.append(call_callbacks(self.callbacks, self.n_estimators, matrix, validation))
-        return boost(strategy, self.n_estimators, watchers), validation
+        try:
+            return boost(strategy, self.n_estimators, watchers), validation
+        finally:
+            for callback in self.callbacks or []:
+                getattr(callback, "close", lambda: None)()
 
     def _keep(
         self, trace: Trace, prepared: Prepared, rule: Rule, validation: Validation | None

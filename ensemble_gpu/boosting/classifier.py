@@ -89,7 +89,11 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         return self._labels(*self._margins(X))
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities [n, K] (model/link.py has the formulas)."""
+        """Probabilities [n, K] (model/link.py has the formulas).
+
+        After many rounds margins are large and probabilities round to 0 and 1: rank by
+        `decision_function`.
+        """
         F, place, here = self._margins(X)
         return place.hand_over(probabilities(F, self._votes(), here))
 

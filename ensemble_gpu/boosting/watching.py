@@ -90,7 +90,7 @@ def call_callbacks(
 
 
 class ProgressBar:
-    """A callback that draws a bar on standard error.
+    """A callback that draws a bar on standard error; a file or a pipe gets the last line only.
 
     Parameters
     ----------
@@ -98,17 +98,28 @@ class ProgressBar:
         Text before the bar.
     width : int
         Characters of the bar.
+    stream : text stream, default standard error
     """
 
     def __init__(self, label: str = "fit", width: int = 30, stream: Any = None) -> None:
         self.label, self.width, self.stream = label, width, stream
+        self.line = ""
 
     def __call__(self, info: RoundInfo) -> None:
-        stream = self.stream or sys.stderr
         filled = self.width * info.round // info.n_rounds
-        if info.round > 1 and filled == self.width * (info.round - 1) // info.n_rounds:
-            return
         bar = "#" * filled + "." * (self.width - filled)
-        end = "\n" if info.round == info.n_rounds else ""
-        stream.write(f"\r{self.label} [{bar}] round {info.round}/{info.n_rounds}{end}")
-        stream.flush()
+        moved = bar not in self.line
+        self.line = f"{self.label} [{bar}] round {info.round}/{info.n_rounds}"
+        if moved and self._stream.isatty():
+            self._stream.write(f"\r{self.line}")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Finish the line; called when the fit has ended, early or not."""
+        start = "\r" if self._stream.isatty() else ""
+        self._stream.write(f"{start}{self.line}\n")
+        self._stream.flush()
+
+    @property
+    def _stream(self) -> Any:
+        return self.stream or sys.stderr

@@ -142,7 +142,7 @@ class Histograms(Protocol):
         ...
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        """q = rint(q * ratio[group, leaf]) for rows outside the leaf `kept`; sums follow.
+        """Q = rint(q * ratio[group, leaf]) for rows outside the leaf `kept`; sums follow.
 
         `leaf_of[code]` is the leaf of a code of the feature.
         """

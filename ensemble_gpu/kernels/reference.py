@@ -46,9 +46,7 @@ class ReferenceEngine:
         absent = xp.isnan(sample)
         ordered = xp.sort(xp.where(absent, where.full(xp.inf), sample), axis=0)
         present = where.host(xp.sum(xp.astype(~absent, xp.int64), axis=0))
-        return [
-            self._column_edges(ordered[: int(m), f], max_bins) for f, m in enumerate(present)
-        ]
+        return [self._column_edges(ordered[: int(m), f], max_bins) for f, m in enumerate(present)]
 
     def _column_edges(self, values: Any, max_bins: int) -> np.ndarray:
         xp, where = self.where.xp, self.where
@@ -131,9 +129,7 @@ class _SortedRows:
 class ReferenceHistograms:
     """q[plane] per row; sums [group, feature, code]."""
 
-    def __init__(
-        self, codes: Codes, layout: Layout, log_weights: Any | None, where: Where
-    ) -> None:
+    def __init__(self, codes: Codes, layout: Layout, log_weights: Any | None, where: Where) -> None:
         self.codes, self.sorted_rows = codes.data
         self.layout, self.width, self.where = layout, codes.width, where
         self.log_weights = log_weights
@@ -176,7 +172,7 @@ class ReferenceHistograms:
         return xp.astype(xp.where(kept, q, where.full(0.0)), xp.int32)
 
     def _rebuild(self) -> None:
-        """sums per group from sums per class, and the largest q that each group has had."""
+        """Sums per group from sums per class, and the largest q that each group has had."""
         xp, layout = self.where.xp, self.layout
         parts: list[Any] = [None] * layout.n_groups
         for k, q in enumerate(self.q):

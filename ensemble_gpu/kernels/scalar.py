@@ -35,7 +35,7 @@ def exp(x):
 
 @njit(cache=True, nogil=True)
 def log(x):
-    """ln x = e ln 2 + ln m, x = m 2^e, ln m = 2 (s + s^3/3 + s^5/5 + ...), s = (m-1)/(m+1)."""
+    """Ln x = e ln 2 + ln m, x = m 2^e, ln m = 2 (s + s^3/3 + s^5/5 + ...), s = (m-1)/(m+1)."""
     if x == 0.0:
         return -math.inf
     m, e = math.frexp(x)

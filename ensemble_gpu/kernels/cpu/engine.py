@@ -142,7 +142,7 @@ class CpuHistograms:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
         largest = self.largest.max(axis=0)
-        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums, largest)
+        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         self.run.call(

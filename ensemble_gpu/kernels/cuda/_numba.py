@@ -1,4 +1,4 @@
-"""The one import of numba's CUDA target.
+"""The one import of numba's CUDA target, and how an array becomes a kernel argument.
 
 With the package numba-cuda installed `numba.cuda` is that package; without it, only the simulator
 inside numba is of use. Every kernel file takes `cuda` from here and keeps it as a module global,
@@ -6,6 +6,36 @@ because the simulator replaces that global while a kernel runs. For the same rea
 function that uses `cuda` lives in the file of the kernels that call it.
 """
 
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
 from numba import cuda
 
-__all__ = ["cuda"]
+__all__ = ["cuda", "device_handle", "external_stream", "simulator_handle", "use_device"]
+
+
+def simulator_handle(array: Any) -> Any:
+    """A NumPy array as a simulated device array: the same memory, where numba would copy."""
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+    return FakeCUDAArray(array)
+
+
+def device_handle(array: Any) -> Any:
+    """A device array of another library as numba's: the same memory, and no waiting.
+
+    Converted once and kept: a kernel launch takes it ten times faster than the array itself.
+    """
+    return cuda.as_cuda_array(array, sync=False)
+
+
+def external_stream(pointer: int) -> Any:
+    """A stream of another library; 0 is the default stream of both."""
+    return cuda.external_stream(pointer) if pointer else 0
+
+
+def use_device(index: int) -> AbstractContextManager[Any]:
+    """Make a GPU numba's current one (numba remembers its own choice per thread)."""
+    return cuda.gpus[index]

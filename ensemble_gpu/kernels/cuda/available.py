@@ -15,7 +15,7 @@ MISSING_KERNELS = (
 
 
 def simulated() -> bool:
-    """numba's simulator runs the kernels, on NumPy arrays (NUMBA_ENABLE_CUDASIM=1)."""
+    """Numba's simulator runs the kernels, on NumPy arrays (NUMBA_ENABLE_CUDASIM=1)."""
     return bool(numba.config.ENABLE_CUDASIM)
 
 

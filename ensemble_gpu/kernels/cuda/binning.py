@@ -28,13 +28,12 @@ def _search(x, edges, f, steps):
 
 
 @cuda.jit(cache=True)
-def encode(X, rows, edges, steps, width, bits, codes):
-    """codes[tile, i]: the codes of 64 / bits features of row rows[i], NaN as width - 1.
+def encode(X, rows, edges, steps, width, lanes, bits, spread, codes):
+    """codes[tile, i]: `lanes` codes of `bits` bits of row rows[i], NaN as width - 1.
 
-    Lanes without a feature hold i mod width: their sums are never read, and adds of neighbouring
+    Lanes without a feature hold i & spread: their sums are never read, and adds of neighbouring
     threads fall into different cells instead of all into one.
     """
-    lanes = np.int32(64 // bits)
     i = np.int32(cuda.grid(1))
     while i < rows.shape[0]:
         row = rows[i]
@@ -44,7 +43,7 @@ def encode(X, rows, edges, steps, width, bits, codes):
             lane = np.int32(0)
             while lane < lanes:
                 f = np.int32(tile * lanes + lane)
-                code = np.int32(i % width)
+                code = np.int32(i & spread)
                 if f < X.shape[1]:
                     x = np.float64(X[row, f])
                     code = np.int32(width - 1) if x != x else _search(x, edges, f, steps)
@@ -71,5 +70,6 @@ def launch_encode(
     steps: int, width: int, lanes: int, grid: int, block: int, stream: Any, X: Any, rows: Any,
     edges: Any, codes: Any,
 ) -> None:  # fmt: skip
-    sizes = np.int32(steps), np.int32(width), np.int32(64 // lanes)
+    spread = (1 << (width.bit_length() - 1)) - 1  # all ones, below the width
+    sizes = (np.int32(v) for v in (steps, width, lanes, 64 // lanes, spread))
     launch(encode, grid, block, stream, X, rows, edges, *sizes, codes)

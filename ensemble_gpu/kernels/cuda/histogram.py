@@ -9,9 +9,10 @@ tiles, 32 features x 256 codes, is int32 in shared memory, where 32-bit atomics 
 ones are compare-and-swap loops). No sum can be lost, whatever the input: a cell holds its sum
 modulo 2^32, and the one add that makes it wrap around sees the signed overflow in the old value that
 the atomic returns, and adds +-2^32 to the int64 sum in global memory. So S = cell + 2^32 * wraps at
-any moment, in any order of the adds. A wrap needs |S| to grow by 2^31, that is 32 rows of the heaviest
-kind (q <= 2^26 when fresh): rare enough for a branch. Adding two 16-bit halves into two arrays would
-need no branch, but twice the atomics and twice the shared memory, hence half the tiles a pass.
+any moment, in any order of the adds. Wraps are about |S| / 2^32 a cell and block: with weights
+fresh from quantisation ten in a full pass and less than one in an update, next to the one atomic a cell
+that the flush costs anyway. Adding two 16-bit halves into two arrays would need no branch, but
+twice the atomics and twice the shared memory, hence half the tiles a pass.
 
 Eight atomics are issued before the first result is looked at, four words are loaded before the first
 is used: latency is hidden inside a thread as well as by other warps.
@@ -130,7 +131,8 @@ def build(codes, parts, group_of, q, sums):
     """sums[group, feature * 256 + code] += q of every row, for every plane.
 
     Barriers: (1) nobody adds before every cell is zero; (2) nobody flushes before every add has
-    arrived; (3) nobody zeroes for the next pass what another thread has yet to flush.
+    arrived. None is needed between a flush and the next clearing: both deal the cells to the
+    threads in the same way, so a thread zeroes only what it has flushed itself.
     """
     cells = cuda.shared.array(PASS_CELLS, int32)
     tiles = np.int32(codes.shape[0])
@@ -151,7 +153,6 @@ def build(codes, parts, group_of, q, sums):
                     i = np.int32(i + cuda.blockDim.x)
                 cuda.syncthreads()  # (2)
                 _flush(cells, used, sums, group, first * TILE_CELLS)
-                cuda.syncthreads()  # (3)
                 first = np.int32(first + PASS_TILES)
             plane = np.int32(plane + 1)
         part = np.int32(part + cuda.gridDim.x)
@@ -159,15 +160,15 @@ def build(codes, parts, group_of, q, sums):
 
 @cuda.jit(cache=True)
 def update(codes, parts, group_of, tile, shift, factors, q, sums, largest):
-    """q = rint(q * factor) where the row's code has a factor >= 0; sums follow the differences.
+    """Q = rint(q * factor) where the row's code has a factor >= 0; sums follow the differences.
 
     Select, rescale and add in one go: a row belongs to one thread of one block, which computes its
     difference in each pass over four tiles and stores the new q in the last one, so no pass reads
     what another has written. factors[group, code] < 0 marks the rows that keep their q.
 
-    Barriers (1), (2), (3) as in `build`. largest[group] = max(largest, new q): the cells are idle
-    after (3), so cell 0 serves for the block's maximum: (4) it is zero before the first maximum,
-    (5) all have been taken before one thread hands it on, (6) and before the cell is zeroed again.
+    Barriers (1), (2) as in `build`. largest[group] = max(largest, new q): cell 0, which thread 0 has
+    flushed, serves for the block's maximum: (3) it is zero before the first maximum, (4) all have
+    been taken before thread 0 hands it on. Thread 0 is also the one that clears cell 0 next.
     """
     cells = cuda.shared.array(PASS_CELLS, int32)
     tiles = np.int32(codes.shape[0])
@@ -199,16 +200,14 @@ def update(codes, parts, group_of, tile, shift, factors, q, sums, largest):
                     i = np.int32(i + cuda.blockDim.x)
                 cuda.syncthreads()  # (2)
                 _flush(cells, used, sums, group, first * TILE_CELLS)
-                cuda.syncthreads()  # (3)
                 first = np.int32(first + PASS_TILES)
             if cuda.threadIdx.x == 0:
                 cells[0] = 0
-            cuda.syncthreads()  # (4)
+            cuda.syncthreads()  # (3)
             cuda.atomic.max(cells, 0, top)
-            cuda.syncthreads()  # (5)
+            cuda.syncthreads()  # (4)
             if cuda.threadIdx.x == 0:
                 cuda.atomic.max(largest, group, cells[0])
-            cuda.syncthreads()  # (6)
             plane = np.int32(plane + 1)
         part = np.int32(part + cuda.gridDim.x)
 

@@ -48,9 +48,7 @@ def device_plan(processors: int) -> LaunchPlan:
 
 
 # The simulator starts one operating-system thread per CUDA thread: as few as show every barrier.
-SIMULATOR_PLAN = LaunchPlan(
-    threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2
-)
+SIMULATOR_PLAN = LaunchPlan(threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2)
 
 
 def launch(kernel: Any, grid: int, block: int, stream: Any, *args: Any) -> None:

@@ -1,7 +1,7 @@
 """Weights from their exact logarithms on the GPU (kernels/fixedpoint.py has the formulas).
 
     L_i = L0_i + sum over used features of T_f[group, code_if]
-    E = floor(max L / 2^30) + 1 of a group,    q_i = rint(2^(L_i - E + 26))
+    E = floor(max L / 2^30) + 1 of a group,    q_i = rint(2^(L_i - E + QUANTUM_BITS))
 
 L is computed twice, once for the maximum and once for q, instead of being kept: eight bytes a row
 less, and this pass runs once in some hundred rounds.
@@ -38,28 +38,27 @@ def _log_weight(codes, i, used, n_used, mask, tables, group, start_log):
 
 @cuda.jit(device=True)
 def _block_max(scratch, value):
-    """The block's maximum, for every thread.
+    """The block's maximum, for thread 0.
 
-    Barriers: (a) all values are there before one is read; (b) a level of the tree is complete
-    before the next reads it; (c) all have read the result before the scratch is written again.
+    Barriers: (1) all values are there before one is read; (2) a level of the tree is complete
+    before the next reads it. None is needed at the end: slot 0 is read and written by thread 0
+    only, and the other slots have been read before the last (2).
     """
     tid = np.int32(cuda.threadIdx.x)
     scratch[tid] = value
-    cuda.syncthreads()  # (a)
+    cuda.syncthreads()  # (1)
     half = np.int32(cuda.blockDim.x >> 1)
     while half > 0:
         if tid < half:
             scratch[tid] = max(scratch[tid], scratch[tid + half])
-        cuda.syncthreads()  # (b)
+        cuda.syncthreads()  # (2)
         half = np.int32(half >> 1)
-    result = scratch[0]
-    cuda.syncthreads()  # (c)
-    return result
+    return scratch[0]
 
 
 @cuda.jit(device=True)
 def _quantised(logs, exponent, powers):
-    """rint(2^(L - E + 26)): three digits of the fraction, one exact power of two; products only."""
+    """rint(2^(L - E + QUANTUM_BITS)): three digits of the fraction, one power of two; no sums."""
     down = exponent - (logs >> FRACTION_BITS)
     if down >= N_POWERS:
         return np.int32(0)
@@ -97,8 +96,10 @@ def heaviest(codes, parts, group_of, used, n_used, mask, tables, start_log, top)
 
 
 @cuda.jit(cache=True)
-def quantise(codes, parts, group_of, used, n_used, mask, tables, start_log, top, powers, q, largest):
-    """q of every row and plane; largest[group] = the largest of them."""
+def quantise(
+    codes, parts, group_of, used, n_used, mask, tables, start_log, top, powers, q, largest
+):
+    """Q of every row and plane; largest[group] = the largest of them."""
     scratch = cuda.shared.array(MOST_THREADS, int64)
     part = np.int32(cuda.blockIdx.x)
     while part < parts.shape[0]:

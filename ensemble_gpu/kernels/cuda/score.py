@@ -5,7 +5,6 @@ weight is W = scale * sum, and the cost of a split (smaller is better; boosting/
 
     CONFIDENCE  sum over leaves, planes of sqrt(W+ W-)
     SQUARED     sum over leaves, planes of W+ W- / (W+ + W-)
-    POLARITY    min(W+left + W-right, W-left + W+right)
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Operations and their order are those of kernels/cpu/score.py. The
@@ -29,12 +28,13 @@ from ensemble_gpu.kernels.protocol import (
     LEFT,
     MAJORITY,
     N_LEAVES,
-    POLARITY,
     RIGHT,
+    TIE,
 )
 
 MOST_THREADS = 256
-NO_PLACE = 2**31 - 1
+TEAM_BITS = 4  # 16 threads scan one group's bins
+NOTHING = 2**31 - 1
 # The record that goes back to the host: score, feature, bin, missing leaf, sums, largest.
 HEADER = 4
 
@@ -75,13 +75,11 @@ def _pairs_cost(kind, sums, running, weights, at, end, absent, shift, whole):
 
 
 @cuda.jit(device=True)
-def _votes_cost(kind, sums, running, weights, at, end, absent, shift, whole):
-    """MAJORITY over all groups; POLARITY from the last weights of its two groups."""
+def _majority_cost(sums, running, weights, at, end, absent, shift, whole):
+    """MAJORITY: the weight of each leaf outside its heaviest group."""
     left_sum, left_top, right_sum, right_top = 0.0, 0.0, 0.0, 0.0
-    first_left, first_right, left, right = 0.0, 0.0, 0.0, 0.0
     g = np.int32(0)
     while g < weights.shape[1]:
-        first_left, first_right = left, right
         here = running[g, at] + shift * sums[g, absent]
         there = running[g, end] + whole * sums[g, absent] - here
         left = _weight(weights[0, g], here)
@@ -91,16 +89,14 @@ def _votes_cost(kind, sums, running, weights, at, end, absent, shift, whole):
         left_top = max(left_top, left)
         right_top = max(right_top, right)
         g = np.int32(g + 1)
-    if kind == POLARITY:
-        return min(first_left + right, left + first_right)
     return (left_sum - left_top) + (right_sum - right_top)
 
 
 @cuda.jit(device=True)
 def _cost(kind, sums, running, weights, at, end, absent, shift, whole):
     """Cost of a threshold; `shift` = 1 puts the missing rows left, `whole` = 1 lets them vote."""
-    if kind == POLARITY or kind == MAJORITY:
-        return _votes_cost(kind, sums, running, weights, at, end, absent, shift, whole)
+    if kind == MAJORITY:
+        return _majority_cost(sums, running, weights, at, end, absent, shift, whole)
     return _pairs_cost(kind, sums, running, weights, at, end, absent, shift, whole)
 
 
@@ -116,145 +112,175 @@ def _apart(sums, weights, absent):
 
 
 @cuda.jit(device=True)
-def _accumulate(sums, running, scratch, g, source, target, n):
-    """running[g, target + t] = sum of sums[g, source ... source + t]: a scan in steps of 1, 2, 4 ...
+def _accumulate(sums, running, scratch, source, target, n, team_bits):
+    """running[g, target + t] = sum of sums[g, source ... source + t] for every group g.
 
-    Barriers: (1) a chunk is loaded before it is read; (2) every partner has been read before one
-    is overwritten, (3) and written before it is read in the next step; (4) the carry (the chunk's
-    last sum) has been read before the next chunk is loaded over it.
+    A team of 2^team_bits threads takes a group: each sums a segment of the bins, then adds what the
+    lower members found, so that the block's teams scan as many groups at once.
+
+    Barriers: (1) all segment sums are there before a member reads those below its own; (2) all
+    have been read before the next groups' sums replace them, and after it every thread of the block
+    sees the running sums.
     """
-    tid = np.int32(cuda.threadIdx.x)
-    threads = np.int32(cuda.blockDim.x)
-    carry = np.int64(0)
-    start = np.int32(0)
-    while start < n:
-        t = np.int32(start + tid)
-        scratch[tid] = sums[g, source + t] if t < n else np.int64(0)
+    tid, threads = np.int32(cuda.threadIdx.x), np.int32(cuda.blockDim.x)
+    members = np.int32(1 << team_bits)
+    team, member = np.int32(tid >> team_bits), np.int32(tid & (members - 1))
+    size = np.int32((n + members - 1) >> team_bits)
+    start = np.int32(member * size)
+    stop = np.int32(min(start + size, n))
+    first = np.int32(0)
+    while first < sums.shape[0]:
+        g = np.int32(first + team)
+        total = np.int64(0)
+        if g < sums.shape[0]:
+            t = start
+            while t < stop:
+                total += sums[g, source + t]
+                t = np.int32(t + 1)
+        scratch[tid] = total
         cuda.syncthreads()  # (1)
-        step = np.int32(1)
-        while step < threads:
-            below = scratch[tid - step] if tid >= step else np.int64(0)
-            cuda.syncthreads()  # (2)
-            scratch[tid] += below
-            cuda.syncthreads()  # (3)
-            step = np.int32(step << 1)
-        if t < n:
-            running[g, target + t] = carry + scratch[tid]
-        carry += scratch[threads - 1]
-        cuda.syncthreads()  # (4)
-        start = np.int32(start + threads)
+        if g < sums.shape[0]:
+            total = np.int64(0)
+            other = np.int32(tid - member)
+            while other < tid:
+                total += scratch[other]
+                other = np.int32(other + 1)
+            t = start
+            while t < stop:
+                total += sums[g, source + t]
+                running[g, target + t] = total
+                t = np.int32(t + 1)
+        cuda.syncthreads()  # (2)
+        first = np.int32(first + (threads >> team_bits))
 
 
 @cuda.jit(device=True)
-def _block_argmin(values, keys, value, key):
-    """values[0], keys[0] = the block's lowest (value, key).
+def _block_min(scratch, value):
+    """The block's minimum, for every thread.
 
-    Barriers: (1) all candidates are there before one is compared; (2) a level of the tree is
-    complete before the next reads it. The caller has a barrier before values[0] is replaced.
+    Barriers: (1) all values are there before one is read; (2) a level of the tree is complete
+    before the next reads it; (3) all have read the result before the scratch is written again.
     """
     tid = np.int32(cuda.threadIdx.x)
-    values[tid] = value
-    keys[tid] = key
+    scratch[tid] = value
     cuda.syncthreads()  # (1)
     half = np.int32(cuda.blockDim.x >> 1)
     while half > 0:
         if tid < half:
-            other, its_key = values[tid + half], keys[tid + half]
-            if other < values[tid] or (other == values[tid] and its_key < keys[tid]):
-                values[tid] = other
-                keys[tid] = its_key
+            scratch[tid] = min(scratch[tid], scratch[tid + half])
         cuda.syncthreads()  # (2)
         half = np.int32(half >> 1)
+    result = scratch[0]
+    cuda.syncthreads()  # (3)
+    return result
+
+
+@cuda.jit(device=True)
+def _costs(kind, learn, sums, running, weights, f, t, width, stride, apart):
+    """Costs of threshold t of feature f with missing values left and right.
+
+    Where they abstain there is one cost, given as both.
+    """
+    at, end = np.int64(f) * width + t, np.int64(f) * width + width - 2
+    absent = np.int64(f) * stride + width - 1
+    if learn:
+        left = _cost(kind, sums, running, weights, at, end, absent, 1, 1)
+        return left, _cost(kind, sums, running, weights, at, end, absent, 0, 1)
+    cost = _cost(kind, sums, running, weights, at, end, absent, 0, 0) + apart
+    return cost, cost
 
 
 # --- kernels ---------------------------------------------------------------------------------
 
 
 @cuda.jit(cache=True)
-def score(sums, running, n_thresholds, weights, kind, learn, width, stride, best, place):
-    """best[f] = lowest cost of feature f, place[f] = 4 * bin + leaf of missing values.
+def score(sums, running, n_thresholds, weights, kind, learn, width, stride, team_bits, lowest):
+    """lowest[f] = lowest cost of feature f, inf where it has no threshold.
 
-    Places are tried in ascending order and compared with <, so ties go to the lowest bin and, for
-    one bin, to missing values on the left.
-
-    Barriers: `_accumulate` ends with one, so each group's running sums are there for all threads;
-    (1) the winner has been stored before the next feature's candidates replace it.
+    `_accumulate` ends with a barrier, so all running sums are there for all threads.
     """
     scratch = cuda.shared.array(MOST_THREADS, int64)
     values = cuda.shared.array(MOST_THREADS, float64)
-    keys = cuda.shared.array(MOST_THREADS, int32)
-    groups = np.int32(weights.shape[1])
     f = np.int32(cuda.blockIdx.x)
     while f < n_thresholds.shape[0]:
         source, target = np.int64(f) * stride, np.int64(f) * width
-        g = np.int32(0)
-        while g < groups:
-            _accumulate(sums, running, scratch, g, source, target, width - 1)
-            g = np.int32(g + 1)
-        end, absent = target + width - 2, source + width - 1
-        apart = 0.0 if learn else _apart(sums, weights, absent)
-        lowest = math.inf
-        where = np.int32(NO_PLACE)
+        _accumulate(sums, running, scratch, source, target, width - 1, team_bits)
+        apart = 0.0 if learn else _apart(sums, weights, source + width - 1)
+        best = math.inf
         t = np.int32(cuda.threadIdx.x)
         while t < n_thresholds[f]:
-            at = target + t
-            if learn:
-                cost = _cost(kind, sums, running, weights, at, end, absent, 1, 1)
-                if cost < lowest:
-                    lowest, where = cost, np.int32(4 * t + LEFT)
-                cost = _cost(kind, sums, running, weights, at, end, absent, 0, 1)
-                if cost < lowest:
-                    lowest, where = cost, np.int32(4 * t + RIGHT)
-            else:
-                cost = _cost(kind, sums, running, weights, at, end, absent, 0, 0) + apart
-                if cost < lowest:
-                    lowest, where = cost, np.int32(4 * t + ABSTAIN)
+            left, right = _costs(
+                kind, learn, sums, running, weights, f, t, width, stride, apart
+            )  # fmt: skip
+            best = min(best, min(left, right))
             t = np.int32(t + cuda.blockDim.x)
-        _block_argmin(values, keys, lowest, where)
+        best = _block_min(values, best)
         if cuda.threadIdx.x == 0:
-            best[f] = values[0]
-            place[f] = keys[0]
-        cuda.syncthreads()  # (1)
+            lowest[f] = best
         f = np.int32(f + cuda.gridDim.x)
 
 
 @cuda.jit(cache=True)
-def choose(best, place, sums, running, largest, width, stride, record, record_score):
-    """The record of the best feature, lowest first: header, sums[group, leaf], largest[group].
+def choose(
+    lowest, sums, running, n_thresholds, weights, kind, learn, width, stride, largest, record,
+    record_score,
+):  # fmt: skip
+    """The first split in order of (feature, bin, side) that ties with the lowest cost.
 
-    `record_score` is the record's first word as a float. One block; the barriers of
-    `_block_argmin` are all that it needs, because nothing in shared memory is written again.
+    One block. record = header, sums[group, leaf], largest[group]; `record_score` is its first word
+    as a float. The costs of the chosen feature are computed once more rather than kept for all.
+    Barriers are in `_block_min`; no other shared memory is used.
     """
     values = cuda.shared.array(MOST_THREADS, float64)
     keys = cuda.shared.array(MOST_THREADS, int32)
-    lowest = math.inf
-    chosen = np.int32(NO_PLACE)
-    f = np.int32(cuda.threadIdx.x)
-    while f < best.shape[0]:
-        if best[f] < lowest:
-            lowest, chosen = best[f], f
-        f = np.int32(f + cuda.blockDim.x)
-    _block_argmin(values, keys, lowest, chosen)
-    f = keys[0]
-    if cuda.threadIdx.x == 0:
-        record_score[0] = values[0]
-        record[1] = -1 if f == NO_PLACE else f
-    if f != NO_PLACE:
-        last_bin, leaf = np.int32(place[f] >> 2), np.int32(place[f] & 3)
-        if cuda.threadIdx.x == 0:
-            record[2] = last_bin
-            record[3] = leaf
-        groups = np.int32(largest.shape[0])
-        g = np.int32(cuda.threadIdx.x)
-        while g < groups:
-            target, at = np.int64(f) * width, HEADER + N_LEAVES * g
-            left = running[g, target + last_bin]
-            record[at + LEFT] = left
-            record[at + RIGHT] = running[g, target + width - 2] - left
-            record[at + ABSTAIN] = 0
-            record[at + leaf] += sums[g, np.int64(f) * stride + width - 1]
-            record[HEADER + N_LEAVES * groups + g] = largest[g]
-            g = np.int32(g + cuda.blockDim.x)
+    tid, threads = np.int32(cuda.threadIdx.x), np.int32(cuda.blockDim.x)
+    best = math.inf
+    f = tid
+    while f < lowest.shape[0]:
+        best = min(best, lowest[f])
+        f = np.int32(f + threads)
+    limit = _block_min(values, best) * TIE
+    key = np.int32(NOTHING)
+    f = tid
+    while f < lowest.shape[0] and key == NOTHING:
+        if lowest[f] <= limit and lowest[f] < math.inf:
+            key = f
+        f = np.int32(f + threads)
+    f = _block_min(keys, key)
+    if f == NOTHING:
+        if tid == 0:
+            record[1] = -1
+        return
+    absent = np.int64(f) * stride + width - 1
+    apart = 0.0 if learn else _apart(sums, weights, absent)
+    key = np.int32(NOTHING)
+    cost = math.inf
+    t = tid
+    while t < n_thresholds[f] and key == NOTHING:
+        left, right = _costs(kind, learn, sums, running, weights, f, t, width, stride, apart)
+        if left <= limit:
+            key, cost = np.int32(2 * t), left
+        elif right <= limit:
+            key, cost = np.int32(2 * t + 1), right
+        t = np.int32(t + threads)
+    first = _block_min(keys, key)
+    last_bin = np.int32(first >> 1)
+    leaf = np.int32(first & 1) if learn else np.int32(ABSTAIN)
+    if key == first:
+        record_score[0] = cost
+        record[1], record[2], record[3] = f, last_bin, leaf
+    groups = np.int32(largest.shape[0])
+    target = np.int64(f) * width
+    g = tid
+    while g < groups:
+        at = HEADER + N_LEAVES * g
+        left_sum = running[g, target + last_bin]
+        record[at + LEFT] = left_sum
+        record[at + RIGHT] = running[g, target + width - 2] - left_sum
+        record[at + ABSTAIN] = 0
+        record[at + leaf] += sums[g, absent]
+        record[HEADER + N_LEAVES * groups + g] = largest[g]
+        g = np.int32(g + threads)
 
 
 # --- launchers -------------------------------------------------------------------------------
@@ -266,16 +292,14 @@ def record_length(groups: int) -> int:
 
 def launch_split(
     kind: int, learn_missing: bool, width: int, stride: int, grid: int, block: int, stream: Any,
-    sums: Any, running: Any, n_thresholds: Any, weights: Any, best: Any, place: Any,
-    largest: Any, record: Any, record_score: Any,
+    sums: Any, running: Any, n_thresholds: Any, weights: Any, lowest: Any, largest: Any,
+    record: Any, record_score: Any,
 ) -> None:  # fmt: skip
     """Score every split of every feature and write the record of the best."""
-    sizes = np.int32(width), np.int32(stride)
-    launch(
-        score, grid, block, stream, sums, running, n_thresholds, weights, np.int32(kind),
-        np.int32(learn_missing), *sizes, best, place,
+    args = (
+        sums, running, n_thresholds, weights, np.int32(kind), np.int32(learn_missing),
+        np.int32(width), np.int32(stride),
     )  # fmt: skip
-    launch(
-        choose, 1, block, stream, best, place, sums, running, largest, *sizes, record,
-        record_score,
-    )  # fmt: skip
+    team_bits = np.int32(min(TEAM_BITS, block.bit_length() - 1))
+    launch(score, grid, block, stream, *args, team_bits, lowest)
+    launch(choose, 1, block, stream, lowest, *args, largest, record, record_score)

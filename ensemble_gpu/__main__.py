@@ -1,0 +1,48 @@
+"""`python -m ensemble_gpu`: demo and doctor."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; without one, print the help. Returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ensemble_gpu",
+        description="AdaBoost with stumps on any array library; the same model on CPU and GPU.",
+    )
+    commands = parser.add_subparsers(title="commands", metavar="{demo,doctor}", dest="command")
+    demo = commands.add_parser(
+        "demo", help="train, compare with scikit-learn, check that models are equal, draw pictures"
+    )
+    demo.add_argument(
+        "--out", default="demo_output", metavar="DIR",
+        help="folder for the pictures (default: %(default)s)",
+    )  # fmt: skip
+    doctor = commands.add_parser(
+        "doctor", help="what is installed, which engine runs where, and how to fix problems"
+    )
+    doctor.add_argument(
+        "--selftest", action="store_true",
+        help="also run every kernel on the GPU and compare with the CPU",
+    )  # fmt: skip
+    args = parser.parse_args(arguments)
+    # Imported when needed: help must not wait for scikit-learn and numba.
+    if args.command == "demo":
+        from pathlib import Path
+
+        from ensemble_gpu.cli.demo import run as run_demo
+
+        return run_demo(Path(args.out))
+    if args.command == "doctor":
+        from ensemble_gpu.cli.doctor import run as run_doctor
+
+        return run_doctor(selftest=args.selftest)
+    parser.print_help()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

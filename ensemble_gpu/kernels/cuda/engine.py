@@ -1,0 +1,202 @@
+"""The CUDA engine: numba kernels over device arrays. See kernels/protocol.py for the contract.
+
+A round is three launches (update, score, choose), two small copies to the device (factors, scales) and
+one back (the record of the best split).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels.cuda.device import Device, device_for
+from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.protocol import (
+    N_LEAVES,
+    Codes,
+    Criterion,
+    Layout,
+    PackedTables,
+    Split,
+    code_width,
+)
+from ensemble_gpu.kernels.reference import ReferenceEngine
+
+# Row and cell counters of the kernels are int32.
+MOST_ROWS = 2**31 - 1
+# A factor that says: rows with this code keep their q.
+KEEP = -1.0
+
+
+class CudaEngine:
+    """Runs where the arrays are: a GPU, or NumPy arrays under the simulator."""
+
+    name = "cuda"
+
+    def __init__(self, where: Where, plan: LaunchPlan | None = None) -> None:
+        self.device: Device = device_for(where, plan)
+
+    def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+        """Sorting is the array library's: the reference engine's code, on this device."""
+        device = self.device
+        with device.active(f"sorting a sample of X {X.shape}", 16 * X.shape[0] * X.shape[1]):
+            reference = ReferenceEngine(device.where)
+            return reference.edges(device.adopt(X), device.adopt(rows), max_bins)
+
+    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
+        width, device = code_width(edges), self.device
+        lanes = histogram.lanes_of(width)
+        n, p = layout.n_rows, len(edges)
+        if n > MOST_ROWS:
+            raise ValueError(f"The CUDA engine takes at most {MOST_ROWS} rows; got {n}.")
+        tiles = -(-p // lanes)
+        with device.active(f"encoding {n} rows of {p} features", 8 * tiles * n):
+            where, plan = device.where, device.plan
+            codes = where.zeros((tiles, n), where.xp.uint64)
+            padded, steps = binning.padded_edges(edges)
+            binning.launch_encode(
+                steps, width, lanes, plan.blocks, plan.threads, device.stream(),
+                device.handle(device.adopt(X)), device.handle(device.adopt(rows)),
+                device.handle(where.put(padded)), device.handle(codes),
+            )  # fmt: skip
+            counts = self._counts(codes, layout, p, width)
+        return Codes(codes, n, p, width, counts)
+
+    def _counts(self, codes: Any, layout: Layout, p: int, width: int) -> np.ndarray:
+        """Rows per (class, feature, code): the histogram of a plane of ones, a group a class."""
+        each = np.arange(layout.n_classes)[None, :]
+        rows = Rows(self.device, codes, Layout(layout.starts, each), width)
+        rows.q[...] = 1
+        rows.build()
+        sums = self.device.where.host(rows.sums)
+        return sums.reshape(layout.n_classes, -1, rows.stride)[:, :p, :width].copy()
+
+    def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> CudaHistograms:
+        needed = (4 * layout.n_planes + 8) * codes.n_rows
+        with self.device.active(f"weights of {codes.n_rows} rows", needed):
+            return CudaHistograms(self.device, codes, layout, log_weights)
+
+    def evaluate(self, X: Any, tables: PackedTables) -> Any:
+        device = self.device
+        n, outputs = X.shape[0], len(tables.intercept)
+        with device.active(f"predictions of {n} rows", 8 * n * outputs):
+            where, plan = device.where, device.plan
+            out = where.zeros((n, outputs), where.xp.float64)
+            out += where.put(tables.intercept)[None, :]
+            if len(tables.features):
+                places = np.stack([tables.features, tables.first, tables.steps], axis=1)
+                arrays = (places, tables.thresholds, tables.values, tables.missing)
+                evaluate.launch_evaluate(
+                    plan.blocks, plan.threads, device.stream(),
+                    device.handle(device.adopt(X)),
+                    *(device.handle(where.put(np.ascontiguousarray(a))) for a in arrays),
+                    device.handle(out),
+                )  # fmt: skip
+            return device.hand_back(out)
+
+
+class Rows:
+    """The rows' codes and weights on the device, their parts, and the sums, as kernel arguments."""
+
+    def __init__(self, device: Device, codes: Any, layout: Layout, width: int) -> None:
+        where, xp, plan = device.where, device.where.xp, device.plan
+        self.device, self.width, self.groups = device, width, layout.n_groups
+        self.lanes, self.stride = histogram.lanes_of(width), histogram.stride_of(width)
+        cells = codes.shape[0] * self.lanes * self.stride
+        parts = histogram.cut(layout.starts, plan.blocks, plan.part_rows)
+        self.grid, self.block = min(plan.blocks, len(parts)), plan.threads
+        self.q = where.zeros((layout.n_planes, layout.n_rows), xp.int32)
+        self.sums = where.zeros((self.groups, cells), xp.int64)
+        self.codes_ = device.handle(codes)
+        self.parts_ = device.handle(where.put(parts))
+        self.group_of_ = device.handle(where.put(layout.group_of.astype(np.int32)))
+        self.q_, self.sums_ = device.handle(self.q), device.handle(self.sums)
+
+    def build(self) -> None:
+        self.sums[...] = 0
+        histogram.launch_build(
+            self.width, self.grid, self.block, self.device.stream(), self.codes_, self.parts_,
+            self.group_of_, self.q_, self.sums_,
+        )  # fmt: skip
+
+
+class CudaHistograms:
+    """q per plane and row, sums per (group, feature, code), all on the device."""
+
+    def __init__(
+        self, device: Device, codes: Codes, layout: Layout, log_weights: Any | None
+    ) -> None:
+        where, xp = device.where, device.where.xp
+        self.device = device
+        self.rows = Rows(device, codes.data, layout, codes.width)
+        groups, width, p = layout.n_groups, codes.width, codes.n_features
+        start_log = where.zeros(1, xp.int64) if log_weights is None else device.adopt(log_weights)
+        self.start_log_ = device.handle(start_log)
+        self.powers_ = device.handle(where.put(fixedpoint.tables()))
+        self.top = where.zeros(groups, xp.int64)
+        self.largest = where.zeros(groups, xp.int32)
+        self.factors = where.zeros((groups, width), xp.float64)
+        self.weights = where.zeros((2, groups), xp.float64)
+        self.record = where.zeros(score.record_length(groups), xp.int64)
+        self.top_, self.largest_ = device.handle(self.top), device.handle(self.largest)
+        self.factors_, self.weights_ = device.handle(self.factors), device.handle(self.weights)
+        self.record_ = device.handle(self.record)
+        self.record_score_ = device.handle(self.record.view(xp.float64))
+        self.running_ = device.handle(where.zeros((groups, p * width), xp.int64))
+        self.lowest_ = device.handle(where.zeros(p, xp.float64))
+        self.n_thresholds = np.zeros(p, dtype=np.int32)
+        self.thresholds = where.zeros(p, xp.int32)
+        self.thresholds_ = device.handle(self.thresholds)
+
+    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+        device, rows = self.device, self.rows
+        tables = requantise.used_tables(log_tables, used)
+        with device.active("requantising", tables.nbytes):
+            self.top[...] = requantise.LOWEST
+            self.largest[...] = 0
+            places = requantise.used_places(used, rows.lanes)
+            requantise.launch_requantise(
+                rows.lanes, len(used), rows.grid, rows.block, device.stream(), rows.codes_,
+                rows.parts_, rows.group_of_, device.handle(device.where.put(places)),
+                device.handle(device.where.put(tables)), self.start_log_, self.top_,
+                self.powers_, rows.q_, self.largest_,
+            )  # fmt: skip
+            rows.build()
+            return (device.where.host(self.top) >> fixedpoint.FRACTION_BITS) + 1
+
+    def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
+        device, rows, groups = self.device, self.rows, self.rows.groups
+        with device.active("scoring", 0):
+            if not np.array_equal(self.n_thresholds, criterion.n_thresholds):
+                self.n_thresholds = criterion.n_thresholds.astype(np.int32)
+                device.overwrite(self.thresholds, self.n_thresholds)
+            device.overwrite(self.weights, np.stack([scale, criterion.abstention]))
+            score.launch_split(
+                criterion.kind, criterion.learn_missing, rows.width, rows.stride,
+                min(device.plan.feature_blocks, len(self.n_thresholds)),
+                device.plan.feature_threads, device.stream(), rows.sums_, self.running_,
+                self.thresholds_, self.weights_, self.lowest_, self.largest_,
+                self.record_, self.record_score_,
+            )  # fmt: skip
+            record = device.where.host(self.record)
+        feature, last_bin, missing_leaf = (int(v) for v in record[1 : score.HEADER])
+        if feature < 0:
+            return None
+        sums, largest = np.split(record[score.HEADER :].copy(), [N_LEAVES * groups])
+        return Split(
+            float(record[:1].view(np.float64)[0]), feature, last_bin, missing_leaf,
+            sums.reshape(groups, N_LEAVES), largest,
+        )  # fmt: skip
+
+    def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
+        device, rows = self.device, self.rows
+        with device.active("rescaling", 0):
+            device.overwrite(self.factors, np.where(leaf_of == kept, KEEP, ratio[:, leaf_of]))
+            histogram.launch_update(
+                rows.width, feature, rows.grid, rows.block, device.stream(), rows.codes_,
+                rows.parts_, rows.group_of_, self.factors_, rows.q_, rows.sums_, self.largest_,
+            )  # fmt: skip

@@ -1,0 +1,267 @@
+"""Pictures of a fitted AdaBoostClassifier; matplotlib is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import to_numpy
+from ensemble_gpu.diagnostics import margins, staged_errors, training_error_bound
+
+# Okabe & Ito's colours, which colour-blind readers can tell apart.
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#666666",
+)  # fmt: skip
+STEPS = ("#9ECAE1", "#4292C6", "#08519C", "#08306B", "#000000")
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "The pictures need matplotlib: pip install 'ensemble_gpu[plot]'."
+        ) from error
+    return plt
+
+
+def _axes(ax: Any | None) -> Any:
+    if ax is not None:
+        return ax
+    return _pyplot().subplots(figsize=(6.4, 4.2), layout="constrained")[1]
+
+
+def _tidy(ax: Any) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(alpha=0.25, linewidth=0.6)
+
+
+def plot_learning_curve(
+    estimator: Any, X: Any, y: Any, X_test: Any = None, y_test: Any = None, *, ax: Any = None
+) -> Any:
+    """Training error, test error and the bound on the training error, round by round.
+
+    The bound is c prod Z_t (`diagnostics.training_error_bound`); the error axis is logarithmic,
+    and a training error of zero leaves the picture at the bottom. Rounds are logarithmic too,
+    because most happens in the first ones.
+
+    Parameters
+    ----------
+    estimator : a fitted AdaBoostClassifier
+    X, y : the rows that it was trained on
+    X_test, y_test : other rows, or None
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax)
+    rounds = np.arange(1, estimator.n_estimators_ + 1)
+    train, bound = staged_errors(estimator, X, y), training_error_bound(estimator)
+    product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
+    ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
+    curves = [train]
+    if X_test is not None:
+        curves.append(staged_errors(estimator, X_test, y_test))
+        ax.plot(rounds, curves[1], color=RED, label=f"test error (last: {curves[1][-1]:.2%})")
+    ax.plot(rounds, train, color=BLUE, label=_train_label(train))
+    lowest = min(curve[curve > 0.0].min(initial=1.0) for curve in curves)
+    ax.set_yscale("log", nonpositive="clip")
+    ax.set_ylim(lowest / 1.6, 1.3 * max(1.0, float(train[0])))
+    _percent_axis(ax, lowest)
+    ax.set_xscale("log")
+    ax.set_xlim(1, max(2, len(rounds)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel("rounds")
+    ax.set_ylabel("rows classified wrong")
+    ax.set_title("Learning curve")
+    ax.legend(frameon=False)
+    _tidy(ax)
+    return ax
+
+
+def _percent_axis(ax: Any, lowest: float) -> None:
+    """100%, 10%, 1%; where the curves span no decade, the ticks between are named too."""
+    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    named = (2, 3, 5) if lowest > 0.05 else ()
+    ax.yaxis.set_minor_formatter(
+        lambda value, _: (
+            f"{100 * value:g}%" if f"{value:e}"[:4] in {f"{d}.00" for d in named} else ""
+        )
+    )
+
+
+def _train_label(train: np.ndarray) -> str:
+    if train[-1] > 0.0:
+        return f"train error (last: {train[-1]:.2%})"
+    last_wrong = int(np.flatnonzero(train).max(initial=-1)) + 1
+    return f"train error (zero after round {last_wrong})"
+
+
+def plot_margins(
+    estimator: Any, X: Any, y: Any, rounds: Sequence[int] = (5, 50, 500), *, ax: Any = None
+) -> Any:
+    """Cumulative distribution of the margins after several numbers of rounds.
+
+    The height at 0 is the error. After it has stopped falling, boosting goes on to raise the
+    smallest margins at the price of the largest (`diagnostics.margins` has the formula).
+
+    Parameters
+    ----------
+    estimator : a fitted AdaBoostClassifier
+    X, y : rows and labels
+    rounds : when to look; numbers beyond the last round mean the last
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax)
+    last = estimator.n_estimators_
+    when = sorted({min(int(t), last) for t in rounds})
+    colours = (
+        STEPS if len(when) <= len(STEPS) else _pyplot().cm.viridis(np.linspace(0, 1, len(when)))
+    )
+    for t, margin, colour in zip(when, margins(estimator, X, y, when), colours, strict=False):
+        share = np.arange(1, len(margin) + 1) / len(margin)
+        label = f"{t} round{'s' if t != 1 else ''}"
+        ax.step(np.sort(margin), share, where="post", color=colour, label=label)
+    ax.axvline(0.0, color=RED, linewidth=0.9, linestyle=":")
+    ax.annotate(
+        "wrong | right", (0.0, 1.0), xytext=(0, 3), textcoords="offset points",
+        ha="center", color=RED, fontsize="small",
+    )  # fmt: skip
+    ax.set_xlim(-1.0, 1.0)
+    ax.set_ylim(0.0, 1.0)
+    ax.set_xlabel("margin")
+    ax.set_ylabel("share of rows with a smaller margin")
+    ax.set_title("Margins", pad=16)
+    ax.legend(frameon=False, loc="upper left")
+    _tidy(ax)
+    return ax
+
+
+def plot_shape_functions(
+    estimator: Any,
+    features: Sequence[int] | None = None,
+    *,
+    n_features: int = 6,
+    X: Any = None,
+    feature_names: Sequence[str] | None = None,
+) -> Any:
+    """What single features add to F(x) = intercept + sum_f table_f(x_f), a panel each.
+
+    Two classes: above zero speaks for classes_[1]. More: a line per class. A dotted line is what
+    a missing value adds, where it is not zero.
+
+    Parameters
+    ----------
+    estimator : a fitted AdaBoostClassifier
+    features : columns to draw; None: the `n_features` most important
+    n_features : int
+    X : rows; where given, their central 99 % set the width of a panel and their density is
+        drawn at the bottom
+    feature_names : names of all columns; None: feature_names_in_ or "feature 3"
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    plt = _pyplot()
+    chosen = list(_top(estimator, n_features) if features is None else features)
+    if not chosen:
+        raise ValueError("there is no feature to draw: the model uses none.")
+    across = min(3, len(chosen))
+    down = -(-len(chosen) // across)
+    figure, axes = plt.subplots(
+        down, across, figsize=(3.4 * across + 0.4, 2.6 * down + 0.5), sharey=True, squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    names = _names(estimator, feature_names)
+    for f, ax in zip(chosen, axes.flat, strict=False):
+        _draw_shape(ax, estimator, f, None if X is None else _column(X, f))
+        ax.set_title(f"{names[f]}  ({estimator.feature_importances_[f]:.0%})", fontsize="medium")
+    for ax in axes.flat[len(chosen) :]:
+        ax.set_visible(False)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("adds to F")
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    if len(estimator.classes_) > 2:
+        figure.legend(handles, labels, loc="outside right upper", frameon=False, title="class")
+    figure.suptitle("Shape functions (share of the importance)")
+    return figure
+
+
+def _draw_shape(ax: Any, estimator: Any, feature: int, x: np.ndarray | None) -> None:
+    """Steps of one table over the range of the data, or of the thresholds."""
+    table = estimator.model_.shape_function(feature)
+    finite = table.thresholds[np.isfinite(table.thresholds)]
+    low, high = _range(finite, x)
+    inner = finite[(finite > low) & (finite < high)]
+    # The value left of a threshold holds up to it, so a step is drawn between neighbours.
+    edges = np.concatenate([[low], inner, [high]])
+    values = table(np.concatenate([inner, [high]]))
+    colours = _class_colours(values.shape[1])
+    names = [str(c) for c in estimator.classes_] if values.shape[1] > 1 else ["F"]
+    for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        ax.stairs(values[:, k], edges, baseline=None, color=colour, linewidth=1.4, label=name)
+        if table.missing[k] != 0.0:
+            ax.axhline(table.missing[k], color=colour, linestyle=":", linewidth=1.0)
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    ax.set_xlim(low, high)
+    if x is not None:
+        _draw_density(ax, x[(x >= low) & (x <= high)])
+    _tidy(ax)
+
+
+def _draw_density(ax: Any, x: np.ndarray) -> None:
+    """A low histogram along the bottom, in coordinates of the panel."""
+    heights, edges = np.histogram(x, bins=40)
+    strip = 0.16 * heights / max(1, heights.max())
+    ax.stairs(
+        strip, edges, fill=True, color=GREY, alpha=0.3, transform=ax.get_xaxis_transform()
+    )  # fmt: skip
+
+
+def _range(thresholds: np.ndarray, x: np.ndarray | None) -> tuple[float, float]:
+    """Central 99 % of the data, or the thresholds and a tenth more; never empty."""
+    if x is not None and len(x):
+        low, high = (float(q) for q in np.quantile(x, (0.005, 0.995)))
+    elif len(thresholds):
+        margin = 0.1 * float(np.ptp(thresholds))
+        low, high = float(thresholds.min()) - margin, float(thresholds.max()) + margin
+    else:
+        low = high = 0.0
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _class_colours(n: int) -> list[Any]:
+    if n == 1:
+        return [BLUE]
+    named = [BLUE, RED, GREEN, ORANGE, PURPLE]
+    return named[:n] if n <= len(named) else list(_pyplot().cm.tab20(np.linspace(0, 1, n)))
+
+
+def _top(estimator: Any, n_features: int) -> list[int]:
+    importance = estimator.feature_importances_
+    order = np.argsort(-importance, kind="stable")[:n_features]
+    return [int(f) for f in order if importance[f] > 0.0]
+
+
+def _names(estimator: Any, given: Sequence[str] | None) -> list[str]:
+    if given is None:
+        given = getattr(estimator, "feature_names_in_", None)
+    if given is None:
+        return [f"feature {f}" for f in range(estimator.n_features_in_)]
+    return [str(name) for name in given]
+
+
+def _column(X: Any, feature: int) -> np.ndarray:
+    """The present values of one column on the host."""
+    column = X.iloc[:, feature] if hasattr(X, "iloc") else X[:, feature]
+    x = np.asarray(to_numpy(column), dtype=np.float64)
+    return x[np.isfinite(x)]
