@@ -172,6 +172,7 @@ class Rescale:
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
         self.rate, self.lightest = learning_rate, lightest
         self.smoothing = math.nan
+        self.quantum_bits = layout.quantum_bits
         self.cumulated = np.cumulative_sum(codes.counts, axis=2)
         self.has_missing = np.asarray(codes.counts[:, :, -1].any(axis=0))
         self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
@@ -221,7 +222,7 @@ class Rescale:
 
     def _smoothing(self, weight: float) -> float:
         """Half the lightest row's share of the weight before round 1: 1 / (2 m)."""
-        lightest = math.ldexp(self.lightest, fixedpoint.QUANTUM_BITS - self.top_exponent)
+        lightest = math.ldexp(self.lightest, self.quantum_bits - self.top_exponent)
         return 0.5 * max(lightest / weight, SMALLEST_SHARE)
 
     def follow(self, stump: Stump) -> None:

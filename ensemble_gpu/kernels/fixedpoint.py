@@ -35,8 +35,12 @@ DIGIT = 1 << DIGIT_BITS
 DIGIT_MASK = DIGIT - 1
 
 # The heaviest row of a group starts with 2^28 < q <= 2^29: two bits of headroom in int32 before a
-# group has to be requantised, and a relative rounding below 4e-9 for the rows that matter.
+# group has to be requantised, and a relative rounding below 4e-9 for the rows that matter. Where
+# requantising is dear, after many rows, three bits are given up for eight times the headroom (ten
+# classes, 1e5 x 28, 100 rounds: requantised 3 times instead of 28).
 QUANTUM_BITS = 29
+COARSE_BITS = 26
+FINE_ROWS = 20_000
 Q_LIMIT = float(2**31 - 1)
 
 # 2^-k for k = 0 ... 63; beyond that a row is less than half a quantum whatever its fraction.
@@ -45,9 +49,14 @@ N_POWERS = 64
 INV_LN2 = 1.0 / 0.6931471805599453
 
 
+def quantum_bits(n_rows: int) -> int:
+    """QUANTUM_BITS of the formula, for a number of rows."""
+    return QUANTUM_BITS if n_rows <= FINE_ROWS else COARSE_BITS
+
+
 @cache
-def tables() -> np.ndarray:
-    """Powers of two as a (4, 1024) float64 array: three digit tables, then 2^(QUANTUM_BITS - k).
+def tables(bits: int = QUANTUM_BITS) -> np.ndarray:
+    """Powers of two as a (4, 1024) float64 array: three digit tables, then 2^(bits - k).
 
     Row d holds 2^(j / 1024^(d+1)); computed in 50-digit decimals and rounded once, so that
     no platform's pow takes part.
@@ -60,7 +69,7 @@ def tables() -> np.ndarray:
             for j in range(DIGIT):
                 exponent = Decimal(j) / Decimal(DIGIT ** (digit + 1))
                 out[digit, j] = float((exponent * ln2).exp())
-    out[3, :N_POWERS] = [math.ldexp(1.0, QUANTUM_BITS - k) for k in range(N_POWERS)]
+    out[3, :N_POWERS] = [math.ldexp(1.0, bits - k) for k in range(N_POWERS)]
     out.setflags(write=False)
     return out
 

@@ -1,7 +1,7 @@
 """What an engine does: the one door between the algorithms and the compiled loops.
 
 Three engines implement this file: `reference` (array-API calls only, the oracle), `cpu` (numba)
-and `cuda` (numba CUDA). They hold weights and histograms as integers, so they agree to the last bit.
+and `cuda` (numba CUDA). They hold weights and histograms as integers, so they agree bit for bit.
 
 The vocabulary:
 
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+
+from ensemble_gpu.kernels.fixedpoint import quantum_bits
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
 N_LEAVES = 3
@@ -48,6 +50,11 @@ class Layout:
     @property
     def n_classes(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def quantum_bits(self) -> int:
+        """The heaviest row of a group has q near 2^quantum_bits after requantising."""
+        return quantum_bits(self.n_rows)
 
     @property
     def n_planes(self) -> int:
@@ -133,7 +140,7 @@ class Histograms(Protocol):
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         """Set every q from fixed-point log tables [group, feature, code]; rebuild the sums.
 
-        Returns the exponent E of each group: weight = 2^(E - QUANTUM_BITS) q.
+        Returns the exponent E of each group: weight = 2^(E - layout.quantum_bits) q.
         """
         ...
 

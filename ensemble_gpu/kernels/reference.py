@@ -141,7 +141,7 @@ class ReferenceHistograms:
 
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         xp, where = self.where.xp, self.where
-        powers = where.put(fixedpoint.tables())
+        powers = where.put(fixedpoint.tables(self.layout.quantum_bits))
         exponent = np.zeros(self.layout.n_groups, dtype=np.int64)
         self.q = []
         for group in self.group:

@@ -107,6 +107,7 @@ class CpuHistograms:
         self.codes, self.width = codes.data, codes.width
         self.columns: dict[int, np.ndarray] = {}
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
+        self.powers = fixedpoint.tables(layout.quantum_bits)
         self.q = np.zeros((planes, n), dtype=np.int32)
         self.lists = (np.zeros(n, dtype=np.int32), np.zeros((planes, n), dtype=np.int32))
         self.count = np.zeros(len(self.totals.parts), dtype=np.int64)
@@ -125,7 +126,7 @@ class CpuHistograms:
         self.run.call(
             requantise.requantise_serial, requantise.requantise_parallel,
             self.codes, totals.parts, totals.group_of, tables.reshape(totals.sums.shape),
-            np.unique(used // lanes), self.log_weights, logs, fixedpoint.tables(), exponent,
+            np.unique(used // lanes), self.log_weights, logs, self.powers, exponent,
             self.q, self.largest,
         )  # fmt: skip
         totals.sums[:] = 0

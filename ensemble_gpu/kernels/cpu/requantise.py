@@ -35,7 +35,7 @@ def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, l
 
 @njit(cache=True, nogil=True)
 def _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest):
-    """Q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
+    """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
     c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
     group = group_of[plane, c]
     top = np.int32(0)
