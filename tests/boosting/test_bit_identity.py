@@ -1,0 +1,252 @@
+"""One model, bit for bit: over engines, namespaces, devices, threads, layouts and data types."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ensemble_gpu import AdaBoostClassifier, use_engine
+from tests.datasets import ADVERSARIAL, Data, fingerprint, fit, random_data
+from tests.places import NARROW, STRICT, Place
+
+VARIANTS = ["real", "discrete", "gentle"]
+HOLES = ["none", "abstain", "learn"]
+
+
+@cache
+def make(n_classes: int, weighted: bool, holes: str, n: int = 250, p: int = 6) -> Data:
+    data = random_data(n_classes, n=n, p=p)
+    data = data.with_weights() if weighted else data
+    return data if holes == "none" else data.with_missing()
+
+
+@cache
+def standard(variant: str, n_classes: int, weighted: bool, holes: str) -> str:
+    """Fingerprint on the CPU engine from a C-ordered float64 NumPy array, one thread."""
+    data = make(n_classes, weighted, holes)
+    return fingerprint(data, n_jobs=1, **parameters(variant, holes))
+
+
+def parameters(variant: str, holes: str) -> dict[str, Any]:
+    return {"variant": variant, "missing": "abstain" if holes == "none" else holes}
+
+
+every_case = pytest.mark.parametrize(
+    ("variant", "n_classes", "weighted", "holes"),
+    list(product(VARIANTS, [2, 5], [False, True], HOLES)),
+    ids=lambda value: (
+        {True: "weighted", False: "unweighted"}.get(value, str(value))
+        if isinstance(value, bool)
+        else str(value)
+    ),
+)
+
+
+@every_case
+def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, weighted, holes):
+    with use_engine("reference"):
+        found = fit(make(n_classes, weighted, holes), **parameters(variant, holes))
+    assert found.engine_ == "reference"
+    assert found.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
+
+
+@every_case
+def test_every_namespace_and_device_gives_the_same_model(
+    place: Place, variant, n_classes, weighted, holes
+):
+    data = make(n_classes, weighted, holes)
+    estimator = AdaBoostClassifier(n_estimators=20, **parameters(variant, holes))
+    estimator.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
+    assert estimator.engine_ == {"numpy": "cpu", "cupy": "cuda"}.get(place.name, "reference")
+    assert estimator.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
+
+
+@pytest.mark.parametrize("place", NARROW, ids=str)
+def test_a_device_without_wide_types_gives_the_same_model(place):
+    data = random_data()
+    X, y = place.put(data.X.astype(np.float32)), place.put(data.y.astype(np.int32))
+    found = AdaBoostClassifier(n_estimators=20).fit(X, y)
+    assert found.model_.fingerprint() == fingerprint(data)
+
+
+def _strided(X: np.ndarray) -> np.ndarray:
+    wide = np.full((2 * X.shape[0], 3 * X.shape[1]), -7.0)
+    wide[1::2, ::3] = X
+    return wide[1::2, ::3]
+
+
+def _reversed(X: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+
+
+def _read_only(X: np.ndarray) -> np.ndarray:
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+LAYOUTS = {
+    "Fortran order": np.asfortranarray,
+    "non-contiguous": _strided,
+    "negative strides": _reversed,
+    "read-only": _read_only,
+    "float32": lambda X: X.astype(np.float32),
+    "float32 in Fortran order": lambda X: np.asfortranarray(X.astype(np.float32)),
+    "big-endian": lambda X: X.astype(">f8"),
+}
+
+
+@pytest.mark.parametrize("engine", ["cpu", "reference"], indirect=True)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 5])))
+def test_memory_layout_and_float_width_do_not_change_the_model(engine, layout, variant, n_classes):
+    data = make(n_classes, True, "abstain")
+    found = fit(Data(LAYOUTS[layout](data.X), data.y, data.weights), variant=variant)
+    assert found.model_.fingerprint() == standard(variant, n_classes, True, "abstain")
+
+
+@pytest.mark.parametrize("place", STRICT, ids=str)
+def test_float32_on_a_device_gives_the_model_of_its_float64_copy(place):
+    data = make(2, False, "learn")
+    X = place.put(data.X.astype(np.float32))
+    found = AdaBoostClassifier(n_estimators=20, missing="learn").fit(X, place.put(data.y))
+    assert found.model_.fingerprint() == standard("real", 2, False, "learn")
+
+
+@cache
+def one_thread(variant: str, n_classes: int, holes: str) -> str:
+    data = make(n_classes, True, holes, n=12_000, p=9)
+    return fingerprint(data, n_jobs=1, n_estimators=12, **parameters(variant, holes))
+
+
+@pytest.mark.parametrize("n_jobs", [2, 4, None])
+@pytest.mark.parametrize("holes", HOLES)
+@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 5])))
+def test_model_is_the_same_for_any_thread_count(n_jobs, holes, variant, n_classes):
+    data = make(n_classes, True, holes, n=12_000, p=9)
+    found = fingerprint(data, n_jobs=n_jobs, n_estimators=12, **parameters(variant, holes))
+    assert found == one_thread(variant, n_classes, holes)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_reference_engine_agrees_on_data_that_the_cpu_engine_cuts_into_parts(variant):
+    data = make(5, True, "learn", n=12_000, p=9)
+    with use_engine("reference"):
+        found = fingerprint(data, missing="learn", variant=variant, n_estimators=12)
+    assert found == one_thread(variant, 5, "learn")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("n_jobs", [2, 4])
+def test_one_feature_shared_by_several_threads_gives_the_same_model(variant, n_jobs):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(90_000, 1))
+    data = Data(X, (np.sin(3 * X[:, 0]) + rng.normal(size=90_000) > 0).astype(int))
+    assert fingerprint(data, variant=variant, n_jobs=n_jobs) == fingerprint(
+        data, variant=variant, n_jobs=1
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_fifty_rounds_are_the_first_fifty_of_five_hundred(engine, variant, n_classes):
+    data = make(n_classes, True, "abstain")
+    rounds = 500 if engine == "cpu" else 300
+    short = fit(data, variant=variant, n_estimators=50).model_
+    long = fit(data, variant=variant, n_estimators=rounds).model_
+    assert len(short.rounds) == 50
+    assert len(long.rounds) > 256  # past a requantisation
+    assert long.first(50).fingerprint() == short.fingerprint()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_engines_agree_after_five_hundred_rounds(variant):
+    data = make(5, True, "learn")
+    found = fingerprint(data, variant=variant, missing="learn", n_estimators=500)
+    with use_engine("reference"):
+        assert found == fingerprint(data, variant=variant, missing="learn", n_estimators=500)
+
+
+def assert_finite(estimator: AdaBoostClassifier, X: np.ndarray) -> None:
+    model = estimator.model_
+    for table in model.tables.values():
+        assert np.isfinite(table.values).all()
+        assert np.isfinite(table.missing).all()
+    for array in (
+        model.rounds.values, model.intercept, estimator.errors_, estimator.alphas_,
+        estimator.feature_importances_, estimator.decision_function(X),
+        estimator.predict_proba(X), estimator.predict_log_proba(X),
+    ):  # fmt: skip
+        assert np.isfinite(array).all()
+
+
+@pytest.mark.parametrize("missing", ["abstain", "learn"])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, missing):
+    data = ADVERSARIAL[name]()
+    params = {"variant": variant, "missing": missing, "n_estimators": 40}
+    found = fit(data, **params)
+    assert_finite(found, data.X)
+    with use_engine("reference"):
+        assert found.model_.fingerprint() == fingerprint(data, **params)
+    place = STRICT[1]
+    there = AdaBoostClassifier(**params)
+    there.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
+    assert found.model_.fingerprint() == there.model_.fingerprint()
+    float32 = Data(data.X.astype(np.float32), data.y, data.weights)
+    if np.array_equal(float32.X, data.X, equal_nan=True):
+        assert found.model_.fingerprint() == fingerprint(float32, **params)
+
+
+def separable(n: int = 200) -> Data:
+    """Separable by two features together and by no single stump."""
+    rng = np.random.default_rng(9)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    X = X[np.abs(X[:, 0] + X[:, 1]) > 0.1]
+    return Data(X, (X[:, 0] + X[:, 1] > 0).astype(int))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_five_thousand_rounds_on_separable_data_stay_finite(variant):
+    data = separable()
+    found = fit(data, variant=variant, n_estimators=5000)
+    assert found.n_estimators_ == 5000
+    assert found.score(data.X, data.y) == 1.0
+    assert_finite(found, data.X)
+
+
+def test_five_thousand_rounds_on_separable_data_are_the_same_on_the_reference_engine():
+    data = separable(60)
+    found = fingerprint(data, n_estimators=5000)
+    with use_engine("reference"):
+        assert found == fingerprint(data, n_estimators=5000)
+
+
+def test_scaling_the_weights_by_a_power_of_two_does_not_change_the_model():
+    data = make(2, True, "none")
+    scaled = Data(data.X, data.y, data.weights * 2.0**-500)
+    assert fingerprint(data) == fingerprint(scaled)
+
+
+def test_a_row_of_weight_zero_is_as_if_absent():
+    data = make(2, True, "none")
+    kept = data.weights > 0
+    assert fingerprint(data) == fingerprint(Data(data.X[kept], data.y[kept], data.weights[kept]))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_order_of_the_rows_does_not_change_the_model(variant):
+    data = make(5, True, "learn")
+    order = np.random.default_rng(10).permutation(len(data.y))
+    shuffled = Data(data.X[order], data.y[order], data.weights[order])
+    params = {"variant": variant, "missing": "learn"}
+    assert fingerprint(data, **params) == fingerprint(shuffled, **params)
+
+
+def test_other_data_give_another_fingerprint():
+    assert fingerprint(random_data()) != fingerprint(random_data(seed=1))

@@ -1,0 +1,110 @@
+"""What the compiler made of every kernel: PTX, registers, shared memory, SASS."""
+
+from __future__ import annotations
+
+import re
+
+from ensemble_gpu.kernels.cuda.sass import Compiled, loop_around
+from ensemble_gpu.kernels.cuda.signatures import SIGNATURES
+
+# 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256.
+MOST_REGISTERS = {"score": 80, "choose": 80}
+ROW_KERNEL_REGISTERS = 64
+STATIC_SHARED_BYTES = 48 * 1024
+HISTOGRAMS = ("build", "build_wide", "update", "update_wide")
+
+# Instructions on doubles that the kernels of integers may have: load and test a factor, int to
+# double, one product, round half to even.
+RESCALE = {
+    "ld.global.f64", "setp.ltu.f64", "setp.ge.f64", "cvt.rn.f64.s32", "mul.f64",
+    "cvt.rni.s64.f64", "cvt.rni.s32.f64", "mov.f64",
+}  # fmt: skip
+DOUBLES = {
+    "build": set(),
+    "build_wide": set(),
+    "heaviest": set(),
+    "update": RESCALE,
+    "update_wide": RESCALE,
+    "quantise": {"ld.global.f64", "mul.f64", "cvt.rni.s64.f64", "cvt.rni.s32.f64"},
+}
+
+
+def opcodes(ptx: str) -> set[str]:
+    """Instructions of a PTX text, with their types."""
+    return set(re.findall(r"^\s+(?:@!?%\w+ )?([a-z][a-z0-9_.]*)\s", ptx, flags=re.MULTILINE))
+
+
+def test_every_signature_compiles(kernels: list[Compiled]) -> None:
+    expected = {(name, k) for name, found in SIGNATURES.items() for k in range(len(found))}
+    assert {(k.kernel, k.signature) for k in kernels} == expected
+
+
+def test_no_product_is_fused_with_a_sum(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        fused = {op for op in opcodes(k.ptx) if op.startswith(("fma", "mad")) and ".f" in op}
+        assert not fused, k.kernel
+
+
+def test_kernels_of_integers_use_doubles_only_to_rescale(kernels: list[Compiled]) -> None:
+    checked = [k for k in kernels if k.kernel in DOUBLES]
+    assert {k.kernel for k in checked} == set(DOUBLES)
+    for k in checked:
+        assert {op for op in opcodes(k.ptx) if ".f64" in op or ".f32" in op} <= DOUBLES[k.kernel]
+
+
+def test_rounding_is_half_to_even(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        if k.kernel in ("update", "update_wide", "quantise"):
+            assert any(op.startswith("cvt.rni.") for op in opcodes(k.ptx)), k.kernel
+
+
+def test_roots_and_quotients_of_scores_are_correctly_rounded(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        found = {op for op in opcodes(k.ptx) if op.startswith(("sqrt", "div", "rcp", "rsqrt"))}
+        wanted = {"sqrt.rn.f64", "div.rn.f64"} if k.kernel in ("score", "choose") else set()
+        assert found == wanted, k.kernel
+
+
+def test_nothing_divides_64_bit_integers(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        assert not {op for op in opcodes(k.ptx) if re.match(r"(div|rem)\.[su]64", op)}, k.kernel
+
+
+def test_nothing_spills_or_uses_a_stack(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        assert (k.spill_bytes, k.stack_bytes) == (0, 0), k.kernel
+
+
+def test_static_shared_memory_fits_every_device(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        assert k.shared_bytes <= STATIC_SHARED_BYTES, k.kernel
+        # The histogram takes exactly 32 KB: one word more and two blocks no longer fit on 7.5.
+        assert (k.shared_bytes == 32 * 1024) == (k.kernel in ("build", "update"))
+
+
+def test_registers_stay_within_the_bound(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        assert 0 < k.registers <= MOST_REGISTERS.get(k.kernel, ROW_KERNEL_REGISTERS), k.kernel
+
+
+def test_no_atomic_is_a_compare_and_swap_loop(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        assert not [line for line in k.sass if re.search(r"ATOM\w*\.[\w.]*CAS", line)], k.kernel
+
+
+def test_histogram_kernels_call_no_function(kernels: list[Compiled]) -> None:
+    """A CALL to a local label is how ptxas leaves a loop on 8.0: a jump; functions start with $."""
+    for k in kernels:
+        if k.kernel in HISTOGRAMS:
+            calls = [line for line in k.sass if "CALL" in line]
+            assert not [line for line in calls if "`(.L_x_" not in line], k.kernel
+
+
+def test_the_hot_loop_adds_32_codes_of_four_words(kernels: list[Compiled]) -> None:
+    for k in kernels:
+        if k.kernel in ("build", "update"):
+            loop = loop_around(k.sass, "ATOMS.ADD")
+            assert sum("ATOMS.ADD" in line for line in loop) == 32
+            words = sum(bool(re.search(r"LDG\.E(\.\w+)*\.64", line)) for line in loop)
+            assert words >= 4
+            assert not [line for line in loop if "BAR." in line]

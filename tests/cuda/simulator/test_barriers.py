@@ -1,0 +1,203 @@
+"""Every barrier is needed: without it, and with one thread late, the result is wrong.
+
+The simulator's threads usually hide a missing barrier. So each case makes one thread sleep before
+the step that the barrier protects: with the barrier the result must not change (the control), with
+the barrier taken out of the source it must. What this cannot show: reordering of memory accesses
+inside a warp, which only hardware has.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ensemble_gpu.kernels.cuda import histogram, requantise, score
+from ensemble_gpu.kernels.cuda._numba import simulator_handle
+from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.protocol import CONFIDENCE
+
+THREADS = 4
+LATE = 0.15  # seconds; the other threads need a few milliseconds
+SOURCES = {
+    module.__name__.rsplit(".", 1)[1]: Path(str(module.__file__)).read_text()
+    for module in (histogram, requantise, score)
+}
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """Barrier `number` of a function; `thread` comes late to the line that starts with `step`."""
+
+    module: str
+    function: str
+    number: int
+    step: str
+    thread: int
+    run: Callable[[Any], np.ndarray]
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.function}-{self.number}"
+
+
+def changed(barrier: Barrier, removed: bool) -> ModuleType:
+    """The module with a late thread, and with the barrier taken out where `removed`."""
+    source = SOURCES[barrier.module]
+    start = source.index(f"def {barrier.function}(")
+    stop = source.find("\n\n\n", start)
+    body = source[start:stop]
+    late = re.sub(
+        rf"^( +)({re.escape(barrier.step)})",
+        r"\1late(cuda.threadIdx.x)\n\1\2",
+        body, count=1, flags=re.MULTILINE,
+    )  # fmt: skip
+    assert late != body
+    if removed:
+        line = rf"^ +cuda\.syncthreads\(\)  # \({barrier.number}\)\n"
+        late, n = re.subn(line, "", late, flags=re.MULTILINE)
+        assert n == 1
+    text = (source[:start] + late + source[stop:]).replace("(cache=True)", "")
+    module = ModuleType(f"changed_{barrier.module}")
+
+    def sleep(thread: int) -> None:
+        if thread == barrier.thread:
+            time.sleep(LATE)
+
+    vars(module)["late"] = sleep
+    exec(compile(text, barrier.module, "exec"), vars(module))
+    return module
+
+
+# One class of four rows; row i belongs to thread i. One feature: code = i mod 2.
+PARTS = np.array([[0, 0, 4]], dtype=np.int32)
+CODES = np.array([[0, 1, 0, 1]], dtype=np.uint64)
+GROUP_OF = np.zeros((1, 1), dtype=np.int32)
+
+
+def run_build(module: Any) -> np.ndarray:
+    q, sums = np.array([[1, 2, 4, 8]], dtype=np.int32), np.zeros((1, 2048), dtype=np.int64)
+    _launch(module.build, CODES, PARTS, GROUP_OF, q, sums)
+    return sums
+
+
+def run_update(module: Any) -> np.ndarray:
+    q, sums = np.array([[1, 2, 4, 8]], dtype=np.int32), np.zeros((1, 2048), dtype=np.int64)
+    factors, largest = np.full((1, 2), 3.0), np.zeros(1, dtype=np.int32)
+    _launch(
+        module.update, CODES, PARTS, GROUP_OF, np.int32(0), np.uint64(0), factors, q, sums, largest
+    )
+    return np.concatenate([sums[0], largest])
+
+
+def run_heaviest(module: Any) -> np.ndarray:
+    top = np.zeros(1, dtype=np.int64)
+    logs = np.array([1, 2, 3, 4], dtype=np.int64)
+    used, tables = np.zeros((1, 2), dtype=np.int32), np.zeros((1, 1, 2), dtype=np.int64)
+    _launch(
+        module.heaviest,
+        CODES,
+        PARTS,
+        GROUP_OF,
+        used,
+        np.int32(0),
+        np.uint32(255),
+        tables,
+        logs,
+        top,
+    )
+    return top
+
+
+class _Split:
+    """Four thresholds, two groups; the best split is the last, which thread 3 scores."""
+
+    def __init__(self) -> None:
+        self.sums = np.zeros((2, 2048), dtype=np.int64)
+        self.sums[0, :5], self.sums[1, :5] = [1, 1, 1, 1, 50], [9, 9, 9, 9, 0]
+        self.running, self.lowest = np.zeros((2, 5), dtype=np.int64), np.zeros(1)
+        sizes = (np.int32(v) for v in (CONFIDENCE, 1, 5, 256))
+        self.args = (
+            self.sums,
+            self.running,
+            np.array([4], dtype=np.int32),
+            np.ones((2, 2)),
+            *sizes,
+        )
+
+    def score(self, module: Any) -> None:
+        _launch(module.score, *self.args, np.int32(2), self.lowest)
+
+
+def run_score(module: Any) -> np.ndarray:
+    split = _Split()
+    split.score(module)
+    return np.concatenate([split.running.ravel(), split.lowest])
+
+
+def run_choose(module: Any) -> np.ndarray:
+    split = _Split()
+    split.score(score)
+    record, largest = np.zeros(score.record_length(2), dtype=np.int64), np.ones(2, dtype=np.int32)
+    _launch(module.choose, split.lowest, *split.args, largest, record, record.view(np.float64))
+    return record
+
+
+def _launch(kernel: Any, *args: Any) -> None:
+    handles = [simulator_handle(a) if isinstance(a, np.ndarray) else a for a in args]
+    launch(kernel, 1, THREADS, 0, *handles)
+
+
+BARRIERS = [
+    Barrier("histogram", "build", 1, "_clear(", 1, run_build),
+    Barrier("histogram", "build", 2, "i = np.int32(parts", 1, run_build),
+    Barrier("histogram", "update", 1, "_clear(", 1, run_update),
+    Barrier("histogram", "update", 2, "i = np.int32(parts", 1, run_update),
+    Barrier("histogram", "update", 3, "if cuda.threadIdx.x == 0:", 0, run_update),
+    Barrier("histogram", "update", 4, "cuda.atomic.max(cells", 3, run_update),
+    Barrier("requantise", "_block_max", 1, "scratch[tid] = value", 3, run_heaviest),
+    Barrier("requantise", "_block_max", 2, "if tid < half:", 1, run_heaviest),
+    Barrier("score", "_accumulate", 1, "scratch[tid] = total", 0, run_score),
+    Barrier("score", "_accumulate", 2, "while other < tid:", 1, run_score),
+    Barrier("score", "_block_min", 1, "scratch[tid] = value", 3, run_score),
+    Barrier("score", "_block_min", 2, "if tid < half:", 1, run_score),
+    Barrier("score", "_block_min", 3, "result = scratch[0]", 3, run_choose),
+]
+
+
+def is_wrong(barrier: Barrier, expected: np.ndarray) -> bool:
+    """Whether the kernel without the barrier gives another result, or runs out of an array."""
+    try:
+        return bool((barrier.run(changed(barrier, removed=True)) != expected).any())
+    except IndexError:
+        # The simulator leaves the other threads of a failed block to themselves; they would
+        # disturb the next launch.
+        for thread in threading.enumerate():
+            if type(thread).__name__ == "BlockThread":
+                thread.join()
+        return True
+
+
+@pytest.mark.parametrize("barrier", BARRIERS, ids=str)
+def test_a_late_thread_is_waited_for(barrier: Barrier) -> None:
+    original = {"histogram": histogram, "requantise": requantise, "score": score}[barrier.module]
+    expected = barrier.run(original)
+    np.testing.assert_array_equal(barrier.run(changed(barrier, removed=False)), expected)
+    assert is_wrong(barrier, expected)
+
+
+def test_every_barrier_has_a_case() -> None:
+    written = set()
+    for module, source in SOURCES.items():
+        for part in re.split(r"^def ", source, flags=re.MULTILINE)[1:]:
+            numbers = re.findall(r"cuda\.syncthreads\(\)  # \((\d)\)", part)
+            assert len(numbers) == part.count("cuda.syncthreads()")
+            written |= {(module, part[: part.index("(")], int(n)) for n in numbers}
+    assert written == {(b.module, b.function, b.number) for b in BARRIERS}

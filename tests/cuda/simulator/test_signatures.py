@@ -1,0 +1,77 @@
+"""The table of signatures is what the launchers really pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, PackedTables
+from tests.cuda.simulator.problems import (
+    criterion,
+    cuda_engine,
+    log_tables,
+    prepare,
+    problem,
+    scale,
+)
+
+MODULES = (binning, evaluate, histogram, requantise, score)
+
+
+def argument(value: Any) -> Argument:
+    """How the compiler would see an argument of a launch."""
+    if isinstance(value, np.generic):
+        return value.dtype.name
+    layout = "C" if value.is_c_contiguous() else "F" if value.is_f_contiguous() else "A"
+    return Array(value.dtype.name, value.ndim, layout)
+
+
+@pytest.mark.parametrize("bins", [5, 260])
+def test_every_launch_has_a_signature_of_the_table(
+    bins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launched: dict[str, set[tuple[Argument, ...]]] = {}
+    names = {id(kernel): name for name, kernel in KERNELS.items()}
+
+    def record(kernel: Any, grid: int, block: int, stream: Any, *args: Any) -> None:
+        launched.setdefault(names[id(kernel)], set()).add(tuple(argument(a) for a in args))
+
+    for module in MODULES:
+        monkeypatch.setattr(module, "launch", record)
+    given = problem(n=300, bins=bins, weighted=bins > 255, missing=0.02)
+    tables = PackedTables(
+        np.array([0]), np.array([0]), np.array([1]), np.zeros(2), np.zeros((2, 1)),
+        np.zeros((1, 1)), np.zeros(1),
+    )  # fmt: skip
+    for dtype in (np.float32, np.float64):
+        for X in (given.X, np.asfortranarray(given.X), np.repeat(given.X, 2, axis=1)[:, ::2]):
+            engine = cuda_engine()
+            engine.encode(X.astype(dtype, order="K")[...], given.edges, given.rows, given.layout)
+            engine.evaluate(X.astype(dtype, order="K"), tables)
+    strided = np.zeros((300, 6), dtype=np.float32)[:, ::2]
+    engine.encode(strided, given.edges, given.rows, given.layout)
+    codes, histograms = prepare(engine, given)
+    histograms.requantise(*log_tables(given, codes))
+    histograms.split(scale(2), criterion(given, codes, True))
+    leaf_of = np.repeat([LEFT, RIGHT], [1, codes.width - 1])
+    histograms.rescale(1, leaf_of, np.ones((2, 3)), LEFT)
+
+    wide = bins > 255
+    assert set(launched) == {n for n in KERNELS if n.removesuffix("_wide") + "_wide" not in KERNELS
+                             or n.endswith("_wide") == wide}  # fmt: skip
+    for name, signatures in launched.items():
+        assert signatures <= set(SIGNATURES[name]), name
+
+
+def test_every_kernel_is_in_the_table() -> None:
+    kernels = {
+        name
+        for module in MODULES
+        for name, value in vars(module).items()
+        if type(value) is type(histogram.build) and not name.startswith("_")
+    }
+    assert kernels == set(KERNELS) == set(SIGNATURES)

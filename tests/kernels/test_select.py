@@ -1,0 +1,52 @@
+"""The engine is chosen by device, and can be forced."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ensemble_gpu import use_engine
+from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.kernels.select import engine_for, engine_view
+from tests.places import STRICT, Place
+
+
+def test_host_arrays_go_to_the_cpu_engine():
+    assert engine_for(locate(np.zeros(1))).name == "cpu"
+
+
+@pytest.mark.parametrize("place", STRICT, ids=str)
+def test_unknown_devices_go_to_the_reference_engine(place: Place):
+    assert engine_for(locate(place.put([0.0]))).name == "reference"
+
+
+def test_use_engine_ends_with_its_block():
+    where = locate(np.zeros(1))
+    with use_engine("reference"):
+        assert engine_for(where).name == "reference"
+        with use_engine("cpu"):
+            assert engine_for(where).name == "cpu"
+        assert engine_for(where).name == "reference"
+    assert engine_for(where).name == "cpu"
+
+
+def test_use_engine_ends_when_the_block_raises():
+    with pytest.raises(KeyError), use_engine("reference"):
+        raise KeyError
+    assert engine_for(locate(np.zeros(1))).name == "cpu"
+
+
+def test_an_unknown_engine_is_refused_with_the_names_of_the_known():
+    with (
+        pytest.raises(ValueError, match=r"'cpu', 'cuda', 'reference'; got 'gpu'"),
+        use_engine("gpu"),
+    ):
+        pass
+
+
+def test_the_cpu_engine_sees_the_memory_of_the_array_and_cannot_write_it():
+    X = np.zeros((3, 2))
+    view = engine_view(engine_for(locate(X)), X)
+    assert np.shares_memory(view, X)
+    assert not view.flags.writeable
+    assert X.flags.writeable

@@ -1,0 +1,211 @@
+"""AdditiveModel: immutable, hashable by content, one table a feature."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from ensemble_gpu import AdditiveModel, use_engine
+from ensemble_gpu.model.additive import Rounds
+from tests.datasets import fit, random_data
+from tests.places import STRICT, Place
+
+VARIANTS = ["real", "discrete", "gentle"]
+
+
+def model_of(n_classes: int = 2, variant: str = "real", missing: str = "abstain") -> AdditiveModel:
+    data = random_data(n_classes).with_missing()
+    return fit(data, variant=variant, missing=missing, n_estimators=25).model_
+
+
+MODEL = model_of()
+
+
+def test_attributes_cannot_be_set():
+    for name in ("rounds", "n_features", "intercept", "tables", "anything"):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(MODEL, name, None)
+
+
+def test_attributes_cannot_be_deleted():
+    model = model_of()
+    with pytest.raises(AttributeError):
+        del model.intercept
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["fitted", "unpickled"])
+def test_arrays_cannot_be_written(copied):
+    model = pickle.loads(pickle.dumps(MODEL)) if copied else MODEL
+    arrays = [model.intercept, *vars(model.rounds).values()]
+    for table in model.tables.values():
+        arrays += vars(table).values()
+    for array in arrays:
+        assert not array.flags.writeable
+
+
+def test_tables_cannot_be_replaced():
+    model = model_of()
+    with pytest.raises(TypeError):
+        model.tables[0] = None
+
+
+def test_repr_tells_rounds_features_and_fingerprint():
+    text = repr(MODEL)
+    assert text.startswith("AdditiveModel(25 rounds on ")
+    assert "of 6 features" in text
+    assert MODEL.fingerprint()[:12] in text
+
+
+def test_equal_models_have_equal_hashes_and_fingerprints():
+    again = model_of()
+    assert again is not MODEL
+    assert again == MODEL
+    assert hash(again) == hash(MODEL)
+    assert again.fingerprint() == MODEL.fingerprint()
+    assert MODEL != "another thing"
+    assert model_of(variant="gentle") != MODEL
+
+
+def _nudged(rounds: Rounds, name: str) -> Rounds:
+    array = getattr(rounds, name).copy()
+    if array.dtype.kind == "f":
+        array.flat[4] = np.nextafter(array.flat[4], np.inf)
+    else:
+        array.flat[4] = (array.flat[4] + 1) % 3
+    return replace(rounds, **{name: array})
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(Rounds)])
+def test_the_fingerprint_changes_with_any_value_of_a_round(name):
+    changed = AdditiveModel(_nudged(MODEL.rounds, name), 6, MODEL.intercept)
+    assert changed.fingerprint() != MODEL.fingerprint()
+
+
+def test_the_fingerprint_changes_with_intercept_width_and_length():
+    found = {
+        MODEL.fingerprint(),
+        AdditiveModel(MODEL.rounds, 6, MODEL.intercept + 1e-300).fingerprint(),
+        AdditiveModel(MODEL.rounds, 7, MODEL.intercept).fingerprint(),
+        MODEL.first(24).fingerprint(),
+    }
+    assert len(found) == 4
+
+
+def test_the_fingerprint_is_a_sha256_in_hexadecimal():
+    assert len(MODEL.fingerprint()) == 64
+    int(MODEL.fingerprint(), 16)
+
+
+def test_the_fingerprint_does_not_see_the_sign_of_zero():
+    values = np.where(MODEL.rounds.values == 0.0, -0.0, MODEL.rounds.values)
+    changed = AdditiveModel(replace(MODEL.rounds, values=values), 6, -MODEL.intercept)
+    assert changed.fingerprint() == MODEL.fingerprint()
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("missing", ["abstain", "learn"])
+def test_shape_functions_sum_to_the_decision_function(variant, n_classes, missing):
+    model = model_of(n_classes, variant, missing)
+    X = random_data(n_classes, seed=3).with_missing().X
+    total = model.intercept + sum(model.shape_function(f)(X[:, f]) for f in range(6))
+    np.testing.assert_allclose(model(X), total, rtol=1e-12, atol=1e-12)
+
+
+def test_the_shape_function_of_an_unused_feature_is_zero():
+    data = random_data()
+    data.X[:, 3] = 1.0
+    table = fit(data).model_.shape_function(3)
+    assert len(table.thresholds) == 0
+    np.testing.assert_array_equal(table(np.array([-5.0, np.nan, 5.0])), 0.0)
+
+
+def test_a_table_is_the_sum_of_its_stumps():
+    X = random_data(seed=8).with_missing().X
+    expected = np.zeros((len(X), 1)) + MODEL.intercept
+    rounds = MODEL.rounds
+    for t in range(len(rounds)):
+        x = X[:, rounds.feature[t]]
+        value = np.where(x <= rounds.threshold[t], rounds.values[t, 0, 0], rounds.values[t, 0, 1])
+        value[np.isnan(x)] = rounds.values[t, 0, rounds.missing_leaf[t]]
+        expected[:, 0] += value
+    np.testing.assert_allclose(MODEL(X), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("feature", [-1, 6, 100])
+def test_a_feature_out_of_range_is_refused(feature):
+    with pytest.raises(ValueError, match=f"from 0 to 5; got {feature}"):
+        MODEL.shape_function(feature)
+
+
+def test_a_model_takes_arrays_of_any_namespace_and_device(place: Place):
+    X = random_data(seed=3).with_missing().X
+    found = MODEL(place.put(X))
+    place.check(found, "float64")
+    np.testing.assert_array_equal(place.host(found), MODEL(X))
+
+
+def test_a_model_is_evaluated_alike_by_both_engines():
+    X = random_data(4, n=3000, seed=3).with_missing().X
+    model = model_of(4)
+    expected = model(X, n_jobs=1)
+    with use_engine("reference"):
+        np.testing.assert_array_equal(model(X), expected)
+    np.testing.assert_array_equal(model(X, n_jobs=4), expected)
+
+
+@pytest.mark.parametrize("convert", [np.asfortranarray, lambda X: X[:, ::-1][:, ::-1]])
+def test_a_model_takes_any_memory_layout(convert):
+    X = random_data(seed=3).X
+    np.testing.assert_array_equal(MODEL(convert(X)), MODEL(X))
+
+
+@pytest.mark.parametrize("move", ["numpy", "device"])
+def test_a_model_refuses_the_wrong_number_of_columns(move):
+    X = random_data().X[:, :2]
+    with pytest.raises(ValueError, match="6"):
+        MODEL(X if move == "numpy" else STRICT[0].put(X))
+
+
+@pytest.mark.parametrize("n", [0, 1, 10, 25])
+def test_first_n_rounds_are_the_model_of_n_rounds(n):
+    short = MODEL.first(n)
+    assert len(short.rounds) == n
+    X = random_data(seed=3).X
+    stages = [MODEL.intercept + np.zeros((len(X), 1)), *MODEL.staged(X)]
+    np.testing.assert_allclose(short(X), stages[n], rtol=1e-12, atol=1e-12)
+
+
+def test_all_rounds_are_the_model_itself():
+    assert MODEL.first(25) == MODEL
+
+
+def test_first_refuses_a_negative_number_of_rounds():
+    with pytest.raises(ValueError, match="-1"):
+        MODEL.first(-1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_pickle_keeps_the_fingerprint_and_the_predictions(n_classes):
+    model = model_of(n_classes)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.fingerprint() == model.fingerprint()
+    X = random_data(n_classes).X
+    np.testing.assert_array_equal(copy(X), model(X))
+
+
+def test_a_model_that_has_predicted_can_be_pickled():
+    model = model_of()
+    model(random_data().X)
+    assert pickle.loads(pickle.dumps(model)) == model
+
+
+def test_stages_end_with_the_model(place: Place):
+    X = random_data(seed=3).with_missing().X
+    stages = list(MODEL.staged(place.put(X)))
+    assert len(stages) == 25
+    place.check(stages[-1], "float64")
+    np.testing.assert_allclose(place.host(stages[-1]), MODEL(X), rtol=1e-12, atol=1e-12)
