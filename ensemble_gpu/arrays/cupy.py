@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+import array_api_compat
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import Where
 
 INSTALL = (
     "install the package with CUDA support, pip install 'ensemble_gpu[cuda12]' or "
@@ -55,9 +56,7 @@ def adopt(array: Any) -> Any:
 
 def hand_back(array: Any, where: Where) -> Any:
     """A CuPy array in the namespace of `where`: the same memory, through DLPack."""
-    import cupy
-
-    return array if where.xp is locate(cupy.empty(0)).xp else where.xp.from_dlpack(array)
+    return array if array_api_compat.is_cupy_namespace(where.xp) else where.xp.from_dlpack(array)
 
 
 def processors(device: int) -> int:

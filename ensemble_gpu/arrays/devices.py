@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.namespace import HOST, is_array, locate, to_numpy
+from ensemble_gpu.arrays.namespace import HOST, NARROW, is_array, locate, to_numpy
 
 DEVICES = (None, "cpu", "cuda", "auto")
 
@@ -18,11 +19,24 @@ def check_device(device: str | None) -> None:
         raise RuntimeError(f"device='cuda' was given, but {gpu.why_unavailable()}")
 
 
-def to_device(array: Any, device: str | None) -> Any:
-    """The user's array, brought to the host where device="cpu" asks for it."""
-    if device == "cpu" and is_array(array) and locate(array).kind != HOST:
-        return to_numpy(array)
-    return array
+def to_workplace(array: Any, device: str | None = None) -> Any:
+    """The user's array where it can be worked on.
+
+    Arrays of the host are seen as NumPy's, without a copy; so are, copied, those that
+    device="cpu" asks for and those of a device without 64-bit numbers, which is said aloud.
+    Others stay where they are.
+    """
+    if not is_array(array) or isinstance(array, np.ndarray):
+        return array
+    where = locate(array)
+    if where.kind == NARROW and device != "cpu":
+        warnings.warn(
+            f"{where} has no 64-bit numbers: the array is copied to the host, where the model is "
+            "fitted and evaluated. device='cpu' asks for that without this warning.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return to_numpy(array) if where.kind in (HOST, NARROW) or device == "cpu" else array
 
 
 def from_host(array: Any, device: str | None) -> Any:

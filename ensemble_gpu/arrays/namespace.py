@@ -12,7 +12,8 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-HOST, CUDA, OTHER = "cpu", "cuda", "other"
+# Memory of the host; of a GPU; of another device; of one that has no 64-bit numbers.
+HOST, CUDA, OTHER, NARROW = "cpu", "cuda", "other", "narrow"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Where:
         """A result that nobody else holds, as an array of this place; no copy on the host."""
         if not isinstance(array, np.ndarray) or array_api_compat.is_numpy_namespace(self.xp):
             return array
+        if self.kind == NARROW and array.dtype.kind in "fi":
+            array = array.astype({"f": np.float32, "i": np.int32}[array.dtype.kind])
         return self.xp.asarray(array, device=self.device)
 
     def host(self, array: Any) -> np.ndarray:
@@ -69,18 +72,19 @@ def locate(x: Any) -> Where:
         return NUMPY
     xp = array_api_compat.array_namespace(x)
     device = array_api_compat.device(x)
-    return Where(xp, device, _kind(x, device))
+    return Where(xp, device, _kind(x, xp, device))
 
 
-def _kind(x: Any, device: Any) -> str:
+def _kind(x: Any, xp: Any, device: Any) -> str:
     if array_api_compat.is_cupy_array(x):
         return CUDA
     if array_api_compat.is_torch_array(x):
-        return {"cpu": HOST, "cuda": CUDA}.get(x.device.type, OTHER)
+        return {"cpu": HOST, "cuda": CUDA, "mps": NARROW}.get(x.device.type, OTHER)
     if array_api_compat.is_jax_array(x):
         platform = next(iter(x.devices())).platform
         return {"cpu": HOST, "gpu": CUDA, "cuda": CUDA}.get(platform, OTHER)
-    return OTHER
+    dtypes = xp.__array_namespace_info__().dtypes(device=device)
+    return OTHER if {"float64", "int64"} <= set(dtypes) else NARROW
 
 
 def to_numpy(x: Any) -> np.ndarray:
@@ -88,7 +92,8 @@ def to_numpy(x: Any) -> np.ndarray:
     if isinstance(x, np.ndarray):
         return x
     if array_api_compat.is_torch_array(x):
-        return x.detach().cpu().numpy()
+        x = x.detach().cpu()
+        return x.float().numpy() if str(x.dtype) == "torch.bfloat16" else x.numpy()
     if array_api_compat.is_cupy_array(x):
         return x.get()
     module = type(x).__module__

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_device
+from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.classifier import AdditiveClassifier
 from ensemble_gpu.boosting.loop import Trace, boost
@@ -18,6 +18,7 @@ from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.validation import (
     check_choice,
     check_integer,
+    check_jobs,
     check_labels,
     check_real,
     check_weights,
@@ -165,7 +166,8 @@ class AdaBoostClassifier(AdditiveClassifier):
         check_choice("variant", self.variant, VARIANTS)
         check_choice("missing", self.missing, MISSING)
         check_choice("device", self.device, DEVICES)
-        check_choice("early_stopping", self.early_stopping, (True, False))
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            raise TypeError(f"early_stopping must be True or False; got {self.early_stopping!r}.")
         check_integer("n_estimators", self.n_estimators, 1)
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check_real("learning_rate", self.learning_rate, 0.0)
@@ -173,21 +175,22 @@ class AdaBoostClassifier(AdditiveClassifier):
         if self.max_bins is not None:
             check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
         if self.n_jobs is not None:
-            check_integer("n_jobs", self.n_jobs, -(2**31))
-            if self.n_jobs == 0:
-                raise ValueError("n_jobs must be None, an integer >= 1 or negative; got 0.")
-        for callback in self.callbacks or []:
-            if not callable(callback):
-                raise TypeError(f"callbacks must be callables; got {callback!r}.")
+            check_jobs(self.n_jobs)
+        callbacks = [] if self.callbacks is None else self.callbacks
+        if not isinstance(callbacks, list | tuple) or not all(map(callable, callbacks)):
+            raise TypeError(f"callbacks must be None or a list of callables; got {callbacks!r}.")
         check_device(self.device)
 
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        arrays = [to_device(a, self.device) for a in (X, y, w, X_val, y_val, w_val)]
-        names = ("y", "sample_weight", "X_val", "y_val", "sample_weight_val")
-        check_same_place(locate(arrays[0]), **dict(zip(names, arrays[1:], strict=True)))
-        train = self._check_rows(*arrays[:3])
-        held_out = self._check_validation(*arrays[3:])
-        del arrays
+        check_same_place(
+            locate(X), y=y, sample_weight=w, X_val=X_val, y_val=y_val, sample_weight_val=w_val
+        )
+        X, y, w, X_val, y_val, w_val = (
+            to_workplace(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
+        )
+        train = self._check_rows(X, y, w)
+        held_out = self._check_validation(X_val, y_val, w_val)
+        del X, X_val
         place = locate(train.X)
         engine = engine_for(place, self.n_jobs)
         here = NUMPY if engine.name == "cpu" else place
@@ -206,12 +209,13 @@ class AdaBoostClassifier(AdditiveClassifier):
         trace, validation = self._boost(engine, prepared, held_out, rule, here)
         self._keep(trace, prepared, rule, validation)
         self.engine_ = engine.name
+        self._votes = rule.votes
 
     def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
         """Rows where `device` wants them; classes_ are the labels that have any weight."""
         place = locate(X)
         X = self._check_X(X, reset=True)
-        classes, index = check_labels(y, X.shape[0], place, n_classes=2)
+        classes, index = check_labels(y, X.shape[0], place, 2, "y")
         weights = check_weights(w, X.shape[0], place, "sample_weight")
         if weights is not None:
             classes, index = weighty_classes(classes, index, weights, place)
@@ -224,8 +228,8 @@ class AdaBoostClassifier(AdditiveClassifier):
                 raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
             return None
         place = locate(X)
-        X = self._check_X(X, reset=False)
-        classes, index = check_labels(y, X.shape[0], place, n_classes=1)
+        X = self._check_X(X, reset=False, name="X_val")
+        classes, index = check_labels(y, X.shape[0], place, 1, "y_val")
         known = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in classes.tolist() if label not in known]
         if unknown:
@@ -302,6 +306,3 @@ class AdaBoostClassifier(AdditiveClassifier):
             rounds.feature, weights=np.maximum(gain, 0.0), minlength=self.n_features_in_
         )
         self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
-
-    def _votes(self) -> bool:
-        return rule_for(self.variant, len(self.classes_)).votes

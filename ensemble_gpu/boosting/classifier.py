@@ -13,9 +13,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, is_array, locate
-from ensemble_gpu.data.validation import as_float_numpy, check_features, check_weights
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.data.validation import (
+    check_finite,
+    check_length,
+    check_numbers,
+    check_shape,
+    check_weights,
+    naming,
+)
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.link import probabilities
 
@@ -24,49 +31,45 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     """Predictions of a classifier whose `model_` is an AdditiveModel."""
 
     missing: str
+    device: str | None
     n_jobs: int | None
     classes_: np.ndarray
     n_features_in_: int
     model_: AdditiveModel
-
-    def _votes(self) -> bool:
-        """Whether the model's outputs are votes for classes, not margins."""
-        raise NotImplementedError
+    _votes: bool  # whether the outputs are votes for classes, not margins
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
-    def _check_X(self, X: Any, *, reset: bool) -> Any:
+    def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
         """X as a float array where it lives; n_features_in_ and names set or compared."""
-        allow_nan = self.missing != "error"
         place = locate(X)
         if place is NUMPY:
-            finite = "allow-nan" if allow_nan else True
-            X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=finite)
-            return as_float_numpy(X)
-        X = check_features(X, place, allow_nan)
-        if reset:
-            self.n_features_in_ = X.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
-        elif X.shape[1] != self.n_features_in_:
+            with naming(name):
+                X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        else:
+            check_shape(X, name)
+            if reset:
+                self.n_features_in_ = X.shape[1]
+        if X.shape[1] != self.n_features_in_:
             raise ValueError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
+        X = check_numbers(X, place, name)
+        check_finite(X, place, name, self.missing)
         return X
 
     def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        """X as floats, where it lives, where to compute, and the float dtype of the results."""
+        """X as floats, where it came from, where to compute, the float dtype of the results."""
         check_is_fitted(self)
         place = locate(X)
         narrow = is_array(X) and X.dtype == place.xp.float32
-        X = self._check_X(X, reset=False)
-        engine = engine_for(place, self.n_jobs)
-        here = NUMPY if engine.name == "cpu" else place
-        dtype = here.xp.float32 if narrow else here.xp.float64
-        return engine_view(engine, X), place, here, dtype
+        X = self._check_X(to_workplace(X, "cpu" if self.device == "cpu" else None), reset=False)
+        here = locate(X)
+        return X, place, here, here.xp.float32 if narrow else here.xp.float64
 
     def _margins(self, X: Any) -> tuple[Any, Where, Where]:
         X, place, here, dtype = self._inputs(X)
@@ -74,7 +77,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def _labels(self, F: Any, place: Where, here: Where) -> Any:
         """Labels of the largest probability; NumPy where only the host can hold them."""
-        index = here.xp.argmax(probabilities(F, self._votes(), here), axis=1)
+        index = here.xp.argmax(probabilities(F, self._votes, here), axis=1)
         if self.classes_.dtype.kind in "biuf":
             return place.hand_over(here.xp.take(here.put(self.classes_), index))
         return self.classes_[here.host(index)]
@@ -95,12 +98,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         `decision_function`.
         """
         F, place, here = self._margins(X)
-        return place.hand_over(probabilities(F, self._votes(), here))
+        return place.hand_over(probabilities(F, self._votes, here))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba; a probability that underflows counts as the least float."""
         F, place, here = self._margins(X)
-        p = probabilities(F, self._votes(), here)
+        p = probabilities(F, self._votes, here)
         least = here.full(float(here.xp.finfo(p.dtype).smallest_normal), p.dtype)
         return place.hand_over(here.xp.log(here.xp.maximum(p, least)))
 
@@ -122,24 +125,24 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """predict_proba after 1, 2, ... rounds."""
         for F, place, here in self._staged(X):
-            yield place.hand_over(probabilities(F, self._votes(), here))
+            yield place.hand_over(probabilities(F, self._votes, here))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows predicted right, weighted if weights are given."""
         predicted = self.predict(X)
         place = locate(predicted)
         check_same_place(place, y=y, sample_weight=sample_weight)
-        if place is NUMPY:
-            right = np.asarray(predicted) == np.asarray(y)
-            weights = None if sample_weight is None else np.asarray(sample_weight)
-            return float(np.average(right, weights=weights))
-        xp = place.xp
-        truth = y if is_array(y) else place.put(np.asarray(y))
-        right = xp.astype(predicted == xp.astype(truth, predicted.dtype), xp.float32)
-        if sample_weight is None:
-            return float(xp.mean(right))
-        weights = check_weights(sample_weight, right.shape[0], place, "sample_weight")
-        return float(xp.sum(xp.astype(right, weights.dtype) * weights) / xp.sum(weights))
+        truth, right_place = to_workplace(y), locate(to_workplace(predicted))
+        predicted, xp = to_workplace(predicted), right_place.xp
+        truth = truth if is_array(truth) else right_place.put(np.asarray(truth))
+        check_length("y", truth.shape[0], "X", predicted.shape[0])
+        right = xp.astype(predicted == truth, xp.float64)
+        weights = check_weights(
+            to_workplace(sample_weight), right.shape[0], right_place, "sample_weight"
+        )
+        return float(
+            xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
+        )
 
 
 def _flat(F: Any) -> Any:

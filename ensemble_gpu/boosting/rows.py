@@ -73,6 +73,7 @@ def prepare(
         return Prepared(matrix, layout, None, 1.0, sizes / sizes.sum())
     weights = here.xp.take(rows.weights, sorted_rows.rows)
     on_host = here.host(weights)
+    on_host = on_host / on_host.max()  # so that no sum overflows
     # fsum is correctly rounded: the shares do not depend on the order of the rows
     sizes = np.array([math.fsum(on_host[a:b]) for a, b in pairwise(layout.starts)])
     lightest = float(here.xp.min(weights))

@@ -42,6 +42,8 @@ from ensemble_gpu.kernels.scalar import exp, log
 
 # A weighted error of zero would mean an infinite alpha; below this it no longer counts.
 SMALLEST_ERROR = 1e-10
+# However large the learning rate, a leaf says no more than this: exp of it is still a float.
+MOST_CONFIDENT = 300.0
 
 
 @njit(cache=True, nogil=True)
@@ -51,6 +53,11 @@ def _leaf_value(kind, plus, minus, s):
         return 0.5 * log((plus + s) / (minus + s))
     whole = plus + minus
     return (plus - minus) / whole if whole > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _limited(value):
+    return min(max(value, -MOST_CONFIDENT), MOST_CONFIDENT)
 
 
 @njit(cache=True, nogil=True)
@@ -67,7 +74,7 @@ def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
             minus = scale[2 * k + 1] * sums[2 * k + 1, leaf]
             c = 0.0
             if leaf != ABSTAIN:
-                c = rate * _leaf_value(kind, plus, minus, total * smoothing)
+                c = _limited(rate * _leaf_value(kind, plus, minus, total * smoothing))
             values[k, leaf] = c
             logs[2 * k, leaf] = -c
             logs[2 * k + 1, leaf] = c
@@ -98,7 +105,7 @@ def _solve_votes(sums, scale, rate, values, logs):
         voting += leaf_total
     error = wrong / voting
     e = max(error, SMALLEST_ERROR)
-    alpha = rate * (log((1.0 - e) / e) + log(n_classes - 1.0))
+    alpha = _limited(rate * (log((1.0 - e) / e) + log(n_classes - 1.0)))
     values.fill(0.0)
     logs.fill(0.0)
     if values.shape[0] == 1:

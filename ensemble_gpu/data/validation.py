@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
+from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
+
+FINITE_BLOCK = 1 << 16
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
@@ -36,91 +40,127 @@ def check_real(name: str, value: Any, above: float, high: float = math.inf) -> N
         raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
-def check_features(X: Any, where: Where, allow_nan: bool) -> Any:
-    """X of an array library as a 2-D float array on its own device; refuses what is not numeric.
+def check_jobs(n_jobs: Any) -> None:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
+        kind = ValueError if n_jobs == 0 else TypeError
+        raise kind(
+            "n_jobs must be None (all threads), an integer >= 1, or negative (-1: all threads); "
+            f"got {n_jobs!r}."
+        )
 
-    (NumPy and what converts to NumPy goes through scikit-learn's own checks.)
-    """
-    xp = where.xp
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Let scikit-learn's errors about an array of features say which one and what is allowed."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"{name} must hold numbers (floats, integers, bool; NaN is missing): {error}."
+            ) from error
+        if name != "X":
+            raise ValueError(f"{name}: {error}") from error
+        raise
+
+
+def check_shape(X: Any, name: str) -> None:
+    """Two dimensions, a row and a column at least."""
     if X.ndim != 2:
         raise ValueError(
-            f"Expected 2D array X (rows, features), got {X.ndim}D array instead: shape "
+            f"Expected 2D array {name} (rows, features), got {X.ndim}D array instead: shape "
             f"{tuple(X.shape)}. Reshape your data."
         )
     for axis, what in enumerate(("sample(s)", "feature(s)")):
         if X.shape[axis] == 0:
             raise ValueError(
-                f"Found array X with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is "
-                "required."
+                f"Found array {name} with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 "
+                "is required."
             )
-    if xp.isdtype(X.dtype, "complex floating"):
-        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; floats, integers "
-                         "and bool are allowed.")  # fmt: skip
-    X = _as_float(X, xp)
-    finite = xp.all(xp.isfinite(X) | xp.isnan(X)) if allow_nan else xp.all(xp.isfinite(X))
-    if not bool(finite):
-        allowed = "NaN (missing) and finite values" if allow_nan else "finite values"
-        raise ValueError(f"Input X contains infinity or NaN that is not allowed; allowed: "
-                         f"{allowed}.")  # fmt: skip
-    return X
 
 
-def _as_float(X: Any, xp: Any) -> Any:
-    """float32 and float64 stay; what float32 holds exactly becomes float32, the rest float64."""
+def check_numbers(X: Any, where: Where, name: str) -> Any:
+    """X as float32 or float64: what float32 holds exactly becomes float32, the rest float64."""
+    xp = where.xp
+    if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(
+            f"{name} has dtype {X.dtype}, which is not supported: floats, integers and bool are "
+            "allowed. (Complex data not supported.)"
+        )
     if X.dtype in (xp.float32, xp.float64):
         return X
     small = [getattr(xp, name, None) for name in ("int8", "uint8", "int16", "uint16", "float16")]
-    if xp.isdtype(X.dtype, "bool") or X.dtype in small:
-        return xp.astype(X, xp.float32)
-    return xp.astype(X, xp.float64)
+    exact = xp.isdtype(X.dtype, "bool") or X.dtype in small
+    return xp.astype(X, xp.float32 if exact else xp.float64)
 
 
-def as_float_numpy(X: np.ndarray) -> np.ndarray:
-    return _as_float(X, NUMPY.xp)
+def check_finite(X: Any, where: Where, name: str, missing: str) -> None:
+    """Refuse infinity always, NaN where `missing` is "error". Blocks of rows keep copies small."""
+    xp = where.xp
+    for start in range(0, X.shape[0], FINITE_BLOCK):
+        block = X[start : min(start + FINITE_BLOCK, X.shape[0]), :]
+        if bool(xp.all(xp.isfinite(block))):
+            continue
+        if bool(xp.any(xp.isinf(block))):
+            allowed = "finite values" if missing == "error" else "finite values and NaN (missing)"
+            raise ValueError(f"Input {name} contains infinity; {allowed} are allowed.")
+        if missing == "error":
+            raise ValueError(
+                f"Input {name} contains NaN, which missing='error' refuses; missing='abstain' and "
+                "missing='learn' take it."
+            )
 
 
-def check_labels(y: Any, n_rows: int, where: Where, n_classes: int) -> tuple[np.ndarray, Any]:
+def check_labels(
+    y: Any, n_rows: int, where: Where, n_classes: int, name: str
+) -> tuple[np.ndarray, Any]:
     """Distinct labels in order (host) and the index of every row's label, where y lives.
 
     At least `n_classes` different labels are required.
     """
     if y is None:
-        raise ValueError("requires y to be passed, but the target y is None.")
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     if is_array(y) and not isinstance(y, np.ndarray):
-        classes, index = _device_labels(y, n_rows, where)
+        classes, index = _device_labels(y, n_rows, where, name)
     else:
         y = column_or_1d(y, warn=True)
-        _check_length("y", y.shape[0], n_rows)
-        classes, numbers = _host_labels(y)
+        check_length(name, y.shape[0], _features_of(name), n_rows)
+        classes, numbers = _host_labels(y, name)
         index = where.put(numbers.astype(np.int64))
     if len(classes) < n_classes:
         raise ValueError(
-            f"y must hold at least {n_classes} classes; got 1 class: {classes.tolist()!r}."
+            f"{name} must hold at least {n_classes} classes; got 1 class: {classes.tolist()!r}."
         )
     return classes, index
 
 
-def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _features_of(name: str) -> str:
+    """The features that y, y_val, sample_weight or sample_weight_val belongs to."""
+    return "X_val" if name.endswith("_val") else "X"
+
+
+def _host_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
     if y.dtype.kind == "O":
         labels = y.tolist()
         if any(label is None or label != label for label in labels):
-            raise ValueError("Input y contains NaN or None; every row needs a label.")
+            raise ValueError(f"Input {name} contains NaN or None; every row needs a label.")
         if not all(isinstance(label, str | numbers.Number) for label in labels):
             distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
             place = {label: k for k, label in enumerate(distinct)}
             classes = np.empty(len(distinct), dtype=object)
             classes[:] = distinct
             return classes, np.array([place[label] for label in labels])
+    assert_all_finite(y, input_name=name)
     check_classification_targets(y)
     return np.unique(y, return_inverse=True)
 
 
-def _device_labels(y: Any, n_rows: int, where: Where) -> tuple[np.ndarray, Any]:
+def _device_labels(y: Any, n_rows: int, where: Where, name: str) -> tuple[np.ndarray, Any]:
     xp = where.xp
     if y.ndim != 1:
-        raise ValueError(f"y must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
-    _check_length("y", y.shape[0], n_rows)
+        raise ValueError(f"{name} must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
+    check_length(name, y.shape[0], _features_of(name), n_rows)
     if not xp.isdtype(y.dtype, ("integral", "bool")):
         raise ValueError(
             f"Unknown label type: labels in {where} must be integers or bool; got dtype "
@@ -148,11 +188,11 @@ def weighty_classes(
     return classes[heavy], xp.take(where.put(numbers), index)
 
 
-def _check_length(name: str, length: int, n_rows: int) -> None:
+def check_length(name: str, length: int, other: str, n_rows: int) -> None:
     if length != n_rows:
         raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
-            f"{name} has {length}."
+            f"Found input variables with inconsistent numbers of samples: {other} has {n_rows} "
+            f"rows, {name} has {length}."
         )
 
 
@@ -172,7 +212,9 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
         )  # fmt: skip
     if weights.ndim != 1:
         raise ValueError(f"{name} must be 1D array or scalar; got shape {tuple(weights.shape)}.")
-    _check_length(name, weights.shape[0], n_rows)
+    check_length(name, weights.shape[0], _features_of(name), n_rows)
+    if not xp.isdtype(weights.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(f"{name} must hold real numbers >= 0; got dtype {weights.dtype}.")
     weights = xp.astype(weights, xp.float64)
     if not bool(xp.all(xp.isfinite(weights))):
         raise ValueError(f"{name} contains NaN or infinity; finite values >= 0 are allowed.")

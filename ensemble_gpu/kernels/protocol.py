@@ -140,6 +140,7 @@ class Histograms(Protocol):
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         """Set every q from fixed-point log tables [group, feature, code]; rebuild the sums.
 
+        `used` lists the features with a table; the tables of the others hold zeros.
         Returns the exponent E of each group: weight = 2^(E - layout.quantum_bits) q.
         """
         ...
@@ -149,7 +150,7 @@ class Histograms(Protocol):
         ...
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        """Q = rint(q * ratio[group, leaf]) for rows outside the leaf `kept`; sums follow.
+        """q = rint(q * ratio[group, leaf]) for rows outside the leaf `kept`; sums follow.
 
         `leaf_of[code]` is the leaf of a code of the feature.
         """

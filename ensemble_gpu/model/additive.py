@@ -9,13 +9,16 @@ look-up per used feature.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for, engine_view
@@ -98,7 +101,8 @@ class AdditiveModel:
 
     def _set(self, rounds: Rounds, n_features: int, intercept: np.ndarray, tables: Any) -> None:
         for name, value in {
-            "rounds": rounds, "n_features": n_features, "intercept": intercept, "tables": tables,
+            "rounds": rounds, "n_features": n_features, "intercept": intercept,
+            "tables": MappingProxyType(tables),
         }.items():  # fmt: skip
             object.__setattr__(self, name, value)
         owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
@@ -108,10 +112,13 @@ class AdditiveModel:
     rounds: Rounds
     n_features: int
     intercept: np.ndarray
-    tables: dict[int, Table]
+    tables: Mapping[int, Table]
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"AdditiveModel is immutable; cannot set {name!r}.")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"AdditiveModel is immutable; cannot delete {name!r}.")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"rounds": self.rounds, "n_features": self.n_features, "intercept": self.intercept}
@@ -159,7 +166,9 @@ class AdditiveModel:
         return self.tables.get(feature, Table(np.zeros(0), zero[None, :], zero))
 
     def first(self, n_rounds: int) -> AdditiveModel:
-        """The model of the first n rounds."""
+        """The model of the first n rounds (of all, where there are fewer)."""
+        if n_rounds < 0:
+            raise ValueError(f"n_rounds must be an integer >= 0; got {n_rounds!r}.")
         return AdditiveModel(self.rounds.first(n_rounds), self.n_features, self.intercept)
 
     @cached_property
@@ -190,12 +199,19 @@ class AdditiveModel:
         X is a float array of any array-API library; NaN is missing. (Namespaces without
         float64 get their widest float.)
         """
-        where = locate(X)
-        engine = engine_for(where, n_jobs)
+        self._check_columns(X)
+        where, X = locate(X), to_workplace(X)
+        engine = engine_for(locate(X), n_jobs)
         return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
 
-    def staged(self, X: Any) -> Any:
+    def _check_columns(self, X: Any) -> None:
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have shape (rows, {self.n_features}); got {tuple(X.shape)}.")
+
+    def staged(self, X: Any) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a round."""
+        self._check_columns(X)
+        home, X = locate(X), to_workplace(X)
         where = locate(X)
         xp = where.xp
         total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
@@ -207,4 +223,4 @@ class AdditiveModel:
             right = xp.astype(x > float(rounds.threshold[t]), xp.int64)
             leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
             total = total + xp.take(where.put(values.T), leaf, axis=0)
-            yield total
+            yield home.hand_over(total)

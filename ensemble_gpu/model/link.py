@@ -48,4 +48,5 @@ def log_loss(F: Any, index: Any, weights: Any | None, votes: bool, where: Where)
     loss = -xp.log(xp.maximum(xp.sum(p * own, axis=1), tiny))
     if weights is None:
         return float(xp.mean(loss))
+    weights = weights / xp.max(weights)  # so that no sum overflows
     return float(xp.sum(loss * weights) / xp.sum(weights))

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ensemble_gpu.arrays.devices import check_device, from_host, to_device
+from ensemble_gpu.arrays.devices import check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import (
     HOST,
     NUMPY,
@@ -86,20 +86,20 @@ def test_host_labels_that_are_no_numbers_go_with_any_place():
 
 def test_device_none_leaves_the_array_alone(place: Place):
     array = place.put([1.0])
-    assert to_device(array, None) is array
+    assert to_workplace(array, None) is array
     assert from_host(array, None) is array
 
 
 def test_device_cpu_brings_a_device_array_to_numpy():
-    found = to_device(STRICT[1].put([1.0, 2.0]), "cpu")
+    found = to_workplace(STRICT[1].put([1.0, 2.0]), "cpu")
     assert type(found) is np.ndarray
     np.testing.assert_array_equal(found, [1.0, 2.0])
 
 
 def test_device_cpu_leaves_host_arrays_and_lists_alone():
     array, plain = np.zeros(2), [1, 2]
-    assert to_device(array, "cpu") is array
-    assert to_device(plain, "cpu") is plain
+    assert to_workplace(array, "cpu") is array
+    assert to_workplace(plain, "cpu") is plain
 
 
 @pytest.mark.skipif(WITH_CUPY, reason="this machine has a GPU")

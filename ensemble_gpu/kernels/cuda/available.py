@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 
-import numba
+from numba import config
 
 MISSING_KERNELS = (
     "These arrays are on a CUDA device, but numba-cuda, which compiles the CUDA kernels, is not "
@@ -16,7 +16,7 @@ MISSING_KERNELS = (
 
 def simulated() -> bool:
     """Numba's simulator runs the kernels, on NumPy arrays (NUMBA_ENABLE_CUDASIM=1)."""
-    return bool(numba.config.ENABLE_CUDASIM)
+    return bool(vars(config)["ENABLE_CUDASIM"])
 
 
 def installed() -> bool:

@@ -121,7 +121,7 @@ def device_for(where: Where, plan: LaunchPlan | None) -> Device:
         return SimulatedDevice(plan or SIMULATOR_PLAN)
     if array_api_compat.is_numpy_namespace(where.xp):
         raise ValueError(
-            "The CUDA engine runs on CUDA arrays; got NumPy arrays. Pass device='cuda' to move them."
+            "The CUDA engine runs on CUDA arrays; got NumPy arrays. device='cuda' moves them."
         )
     return CupyDevice(where, device_index(where.device), plan)
 

@@ -1,7 +1,7 @@
 """The CUDA engine: numba kernels over device arrays. See kernels/protocol.py for the contract.
 
-A round is three launches (update, score, choose), two small copies to the device (factors, scales) and
-one back (the record of the best split).
+A round is three launches (update, score, choose), two small copies to the device (factors, scales)
+and one back (the record of the best split).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.binning import SAMPLE_ROWS
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
 from ensemble_gpu.kernels.cuda.device import Device, device_for
@@ -43,7 +44,9 @@ class CudaEngine:
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         """Sorting is the array library's: the reference engine's code, on this device."""
         device = self.device
-        with device.active(f"sorting a sample of X {X.shape}", 16 * X.shape[0] * X.shape[1]):
+        # The sample in X's type, as float64, with NaN replaced, and sorted.
+        needed = 32 * min(rows.shape[0], SAMPLE_ROWS) * X.shape[1]
+        with device.active(f"sorting a sample of X {tuple(X.shape)}", needed):
             reference = ReferenceEngine(device.where)
             return reference.edges(device.adopt(X), device.adopt(rows), max_bins)
 
@@ -90,11 +93,12 @@ class CudaEngine:
             if len(tables.features):
                 places = np.stack([tables.features, tables.first, tables.steps], axis=1)
                 arrays = (places, tables.thresholds, tables.values, tables.missing)
+                places_, thresholds_, values_, missing_ = (
+                    device.handle(where.put(np.ascontiguousarray(a))) for a in arrays
+                )
                 evaluate.launch_evaluate(
-                    plan.blocks, plan.threads, device.stream(),
-                    device.handle(device.adopt(X)),
-                    *(device.handle(where.put(np.ascontiguousarray(a))) for a in arrays),
-                    device.handle(out),
+                    plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
+                    places_, thresholds_, values_, missing_, device.handle(out),
                 )  # fmt: skip
             return device.hand_back(out)
 
@@ -136,7 +140,7 @@ class CudaHistograms:
         groups, width, p = layout.n_groups, codes.width, codes.n_features
         start_log = where.zeros(1, xp.int64) if log_weights is None else device.adopt(log_weights)
         self.start_log_ = device.handle(start_log)
-        self.powers_ = device.handle(where.put(fixedpoint.tables()))
+        self.powers_ = device.handle(where.put(fixedpoint.tables(layout.quantum_bits)))
         self.top = where.zeros(groups, xp.int64)
         self.largest = where.zeros(groups, xp.int32)
         self.factors = where.zeros((groups, width), xp.float64)

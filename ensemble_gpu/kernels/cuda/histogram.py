@@ -7,15 +7,15 @@ reads 256 contiguous bytes and every byte of them is used.
 A block takes a part of the rows of one class, hence of one group a plane. Its histogram of four
 tiles, 32 features x 256 codes, is int32 in shared memory, where 32-bit atomics are native (64-bit
 ones are compare-and-swap loops). No sum can be lost, whatever the input: a cell holds its sum
-modulo 2^32, and the one add that makes it wrap around sees the signed overflow in the old value that
-the atomic returns, and adds +-2^32 to the int64 sum in global memory. So S = cell + 2^32 * wraps at
-any moment, in any order of the adds. Wraps are about |S| / 2^32 a cell and block: with weights
-fresh from quantisation ten in a full pass and less than one in an update, next to the one atomic a cell
-that the flush costs anyway. Adding two 16-bit halves into two arrays would need no branch, but
+modulo 2^32, and the one add that makes it wrap around sees the signed overflow in the old value
+that the atomic returns, and adds +-2^32 to the int64 sum in global memory. So S = cell + 2^32 wraps
+at any moment, in any order of the adds. Wraps are about |S| / 2^32 a cell and block: with weights
+fresh from quantisation ten in a full pass and less than one in an update, next to the one atomic a
+cell that the flush costs anyway. Adding two 16-bit halves into two arrays would need no branch, but
 twice the atomics and twice the shared memory, hence half the tiles a pass.
 
-Eight atomics are issued before the first result is looked at, four words are loaded before the first
-is used: latency is hidden inside a thread as well as by other warps.
+Eight atomics are issued before the first result is looked at, four words are loaded before the
+first is used: latency is hidden inside a thread as well as by other warps.
 
 With more than 256 codes a histogram no longer fits: those adds go to global memory directly, where
 64-bit atomics are native.
@@ -160,15 +160,15 @@ def build(codes, parts, group_of, q, sums):
 
 @cuda.jit(cache=True)
 def update(codes, parts, group_of, tile, shift, factors, q, sums, largest):
-    """Q = rint(q * factor) where the row's code has a factor >= 0; sums follow the differences.
+    """q = rint(q * factor) where the row's code has a factor >= 0; sums follow the differences.
 
     Select, rescale and add in one go: a row belongs to one thread of one block, which computes its
     difference in each pass over four tiles and stores the new q in the last one, so no pass reads
     what another has written. factors[group, code] < 0 marks the rows that keep their q.
 
-    Barriers (1), (2) as in `build`. largest[group] = max(largest, new q): cell 0, which thread 0 has
-    flushed, serves for the block's maximum: (3) it is zero before the first maximum, (4) all have
-    been taken before thread 0 hands it on. Thread 0 is also the one that clears cell 0 next.
+    Barriers (1), (2) as in `build`. largest[group] = max(largest, new q): cell 0, which thread 0
+    has flushed, serves for the block's maximum: (3) it is zero before the first maximum, (4) all
+    have been taken before thread 0 hands it on. Thread 0 is also the one that clears cell 0 next.
     """
     cells = cuda.shared.array(PASS_CELLS, int32)
     tiles = np.int32(codes.shape[0])
@@ -266,8 +266,12 @@ def stride_of(width: int) -> int:
 
 
 def cut(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
-    """The classes' row ranges in parts (class, start, stop), about one a block; none is empty."""
-    size = max(part_rows, -(-int(starts[-1]) // blocks))
+    """The classes' row ranges in parts (class, start, stop); none is empty.
+
+    At most `blocks` parts (unless there are more classes), so that no block gets a second one
+    while others are done: each class may add one part that is not full.
+    """
+    size = max(part_rows, -(-int(starts[-1]) // max(1, blocks - len(starts) + 1)))
     parts = [
         (c, start, min(start + size, int(starts[c + 1])))
         for c in range(len(starts) - 1)

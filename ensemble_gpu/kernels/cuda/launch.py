@@ -11,10 +11,10 @@ from numba.core.errors import NumbaPerformanceWarning
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """Threads of a block and blocks of a grid.
+    """Threads of a block (powers of two) and blocks of a grid.
 
-    `blocks` is for the kernels that walk over rows: one wave of resident blocks, because each
-    block ends with a flush of its whole histogram. `part_rows` is the fewest rows worth a block.
+    `blocks` is for the kernels that walk over rows: few, because each block ends with a flush of
+    its whole histogram. `part_rows` is the fewest rows worth a block.
     `feature_blocks` is for the score, one feature a block at a time.
     """
 
@@ -34,9 +34,9 @@ class LaunchPlan:
 def device_plan(processors: int) -> LaunchPlan:
     """For a GPU with that many multiprocessors.
 
-    A block of the histogram kernels takes 32 KB of shared memory, so four blocks of 512 threads
-    fill a multiprocessor of compute capability 8.0 or 9.0 (two do on 7.5, three on 8.9 and 12.0);
-    bench/cuda_cost.py prints the occupancy.
+    The histogram kernels take 32 KB of shared memory and some 50 registers a thread: two blocks of
+    512 threads are resident (three on 9.0; bench/cuda_cost.py prints it). Four blocks a
+    multiprocessor are then two waves: enough to even out, and each costs a flush of its cells.
     """
     return LaunchPlan(
         threads=512,

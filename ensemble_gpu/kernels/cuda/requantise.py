@@ -99,7 +99,7 @@ def heaviest(codes, parts, group_of, used, n_used, mask, tables, start_log, top)
 def quantise(
     codes, parts, group_of, used, n_used, mask, tables, start_log, top, powers, q, largest
 ):
-    """Q of every row and plane; largest[group] = the largest of them."""
+    """q of every row and plane; largest[group] = the largest of them."""
     scratch = cuda.shared.array(MOST_THREADS, int64)
     part = np.int32(cuda.blockIdx.x)
     while part < parts.shape[0]:

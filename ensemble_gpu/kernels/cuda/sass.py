@@ -59,7 +59,8 @@ def compile_all(capability: str, target: Path, names: tuple[str, ...] = ()) -> N
 
     def numba_type(argument: Argument) -> Any:
         if isinstance(argument, Array):
-            return types.Array(getattr(types, argument.dtype), argument.ndim, argument.layout)
+            layout: Any = argument.layout
+            return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
         return getattr(types, argument)
 
     for name in names or tuple(KERNELS):

@@ -1,0 +1,160 @@
+"""Markdown and JSON from outcomes; ratios are the headline."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.measure import Timing
+from bench.works import Outcome, Work, works
+
+
+def seconds(value: float) -> str:
+    """A time with three digits and its unit."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if value * factor >= 1.0:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def fastest_peer(work: Work, outcome: Outcome) -> str:
+    """By best time, among those that are not ours."""
+    peers = [name for name in outcome.timings if not name.startswith(work.ours.split(",")[0])]
+    return min(peers, key=lambda name: outcome.timings[name].best)
+
+
+def headline(work: Work, outcome: Outcome) -> dict[str, Any]:
+    """Ours, the fastest peer, their ratio and whether the target is met."""
+    ours = outcome.timings[work.ours]
+    peer = fastest_peer(work, outcome)
+    ratio = outcome.timings[peer].best / ours.best
+    figure = ours.best * 1e3 if work.unit == "ms" else ratio
+    verdict = ""
+    if work.at_least is not None and work.aim is not None:
+        sign = -1 if work.unit == "ms" else 1
+        reached = [sign * figure >= sign * goal for goal in (work.at_least, work.aim)]
+        verdict = "aim reached" if reached[1] else "met" if reached[0] else "missed"
+    return {
+        "work": work.title,
+        "ours": ours.best,
+        "peer": peer,
+        "peer_seconds": outcome.timings[peer].best,
+        "ratio": ratio,
+        "median_ratio": outcome.timings[peer].median / ours.median,
+        "at_least": work.at_least,
+        "aim": work.aim,
+        "unit": work.unit,
+        "verdict": verdict,
+        "auc_difference": (
+            outcome.aucs[work.ours] - outcome.aucs[peer] if outcome.aucs else None
+        ),
+    }  # fmt: skip
+
+
+def headline_table(lines: list[dict[str, Any]]) -> str:
+    """The table of targets."""
+    rows = []
+    for line in lines:
+        unit = " ms" if line["unit"] == "ms" else "x"
+        goals = "" if line["aim"] is None else f"{line['at_least']}{unit} / {line['aim']}{unit}"
+        apart = line["auc_difference"]
+        rows.append([
+            line["work"],
+            f"**{line['ratio']:.1f}x**",
+            f"{line['median_ratio']:.1f}x",
+            seconds(line["ours"]),
+            f"{seconds(line['peer_seconds'])} ({line['peer']})",
+            "" if apart is None else f"{apart:+.4f}",
+            goals,
+            line["verdict"],
+        ])  # fmt: skip
+    head = [
+        "work", "ratio of best", "of medians", "ours", "fastest peer",
+        "AUC, ours - peer", "at least / aim", "",
+    ]  # fmt: skip
+    return table(head, rows)
+
+
+def detail_table(work: Work, outcome: Outcome) -> str:
+    """Everybody's times in one work."""
+    ours = outcome.timings[work.ours].best
+    rows = [
+        [
+            name,
+            seconds(t.best),
+            seconds(t.median),
+            seconds(min(t.wall)),
+            seconds(min(t.cpu)),
+            str(len(t.wall)),
+            f"{t.best / ours:.2f}",
+            f"{outcome.aucs[name]:.5f}" if name in outcome.aucs else "",
+            f"{min(t.disturbed):.0%}",
+        ]
+        for name, t in sorted(outcome.timings.items(), key=lambda item: item[1].best)
+    ]
+    head = [
+        "",
+        "best",
+        "median",
+        "least wall",
+        "least CPU",
+        "runs",
+        "time / ours",
+        "held-out AUC",
+        "others on the CPU",
+    ]
+    return f"### {work.title}\n\n" + table(head, rows)
+
+
+def from_json(kept: dict[str, Any], key: str) -> Outcome:
+    """The outcome of one work of a run that was written before."""
+    work, threads = kept["works"][key], kept["machine"]["threads used"]
+    timings = {
+        name: Timing(
+            threads,
+            work["seconds"][name],
+            work["cpu_seconds"][name],
+            work["share_of_cpu_taken_by_others"][name],
+        )
+        for name in work["seconds"]
+    }
+    return Outcome(timings, work["auc"])
+
+
+def as_json(work: Work, outcome: Outcome) -> dict[str, Any]:
+    """Everything measured in one work."""
+    return {
+        **headline(work, outcome),
+        "seconds": {name: t.wall for name, t in outcome.timings.items()},
+        "cpu_seconds": {name: t.cpu for name, t in outcome.timings.items()},
+        "share_of_cpu_taken_by_others": {n: t.disturbed for n, t in outcome.timings.items()},
+        "auc": outcome.aucs,
+    }
+
+
+def main() -> None:
+    """`python -m bench.report FILE ...`: one report from runs of several parts."""
+    runs = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
+    pairs = [
+        (work, from_json(kept, work.key))
+        for kept in runs
+        for work in works(quick=kept["quick"])
+        if work.key in kept["works"]
+    ]
+    print(headline_table([headline(*pair) for pair in pairs]))
+    for pair in pairs:
+        print(detail_table(*pair))
+    for kept in runs:
+        print(table(["machine", ""], [[k, str(v)] for k, v in kept["machine"].items()]))
+
+
+if __name__ == "__main__":
+    main()
