@@ -77,9 +77,10 @@ def generated(shape: Shape, seed: int = 0) -> Split:
     held_out = max(5_000, min(100_000, TEST_CELLS // shape.features))
     X = _columns(rng, shape.rows + held_out, shape.features)
     n_scores = 1 if shape.classes == 2 else shape.classes
+    informative = min(N_INFORMATIVE, shape.features)
     scores = np.stack(
         [
-            _signal(rng, X, rng.choice(shape.features, N_INFORMATIVE, replace=False))
+            _signal(rng, X, rng.choice(shape.features, informative, replace=False))
             for _ in range(n_scores)
         ],
         axis=1,

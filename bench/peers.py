@@ -29,7 +29,7 @@ from sklearn.ensemble import AdaBoostClassifier as SklearnAdaBoost
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ensemble_gpu import AdaBoostClassifier
 from ensemble_gpu.arrays.namespace import NUMPY
@@ -43,6 +43,7 @@ OURS_DISCRETE = "ensemble_gpu, discrete"
 OURS_LONGER = "ensemble_gpu, rounds x 4"
 MAX_BINS = 255
 WARM_ROWS = 10_000
+_POOLS = ThreadpoolController()  # made once, as looking for the pools takes milliseconds
 
 Probabilities = Callable[[np.ndarray], np.ndarray]
 
@@ -73,7 +74,7 @@ class Contestant:
 
 def _openmp(threads: int) -> AbstractContextManager[Any]:
     """scikit-learn has no argument for the threads of histogram boosting."""
-    return threadpool_limits(limits=threads, user_api="openmp")
+    return _POOLS.limit(limits=threads, user_api="openmp")
 
 
 def _ours(job: Job, variant: str = "real") -> Probabilities:
@@ -183,7 +184,13 @@ def _sklearn_histograms(job: Job) -> Probabilities:
         early_stopping=False,
     )
     with _openmp(job.threads):
-        return model.fit(job.X, job.y).predict_proba
+        model.fit(job.X, job.y)
+
+    def probabilities(X: np.ndarray) -> np.ndarray:
+        with _openmp(job.threads):
+            return model.predict_proba(X)
+
+    return probabilities
 
 
 def _sklearn_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:

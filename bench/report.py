@@ -10,6 +10,9 @@ from typing import Any
 from bench.measure import Timing
 from bench.works import Outcome, Work, works
 
+# A time counts against a peer's when our held-out AUC is not lower by more than this.
+EQUAL_AUC = 0.0005
+
 
 def seconds(value: float) -> str:
     """A time with three digits and its unit."""
@@ -42,6 +45,9 @@ def headline(work: Work, outcome: Outcome) -> dict[str, Any]:
         sign = -1 if work.unit == "ms" else 1
         reached = [sign * figure >= sign * goal for goal in (work.at_least, work.aim)]
         verdict = "aim reached" if reached[1] else "met" if reached[0] else "missed"
+    apart = outcome.aucs[work.ours] - outcome.aucs[peer] if outcome.aucs else None
+    if verdict and apart is not None and apart < -EQUAL_AUC:
+        verdict += ", not at equal AUC"
     return {
         "work": work.title,
         "ours": ours.best,
@@ -53,9 +59,7 @@ def headline(work: Work, outcome: Outcome) -> dict[str, Any]:
         "aim": work.aim,
         "unit": work.unit,
         "verdict": verdict,
-        "auc_difference": (
-            outcome.aucs[work.ours] - outcome.aucs[peer] if outcome.aucs else None
-        ),
+        "auc_difference": apart,
     }  # fmt: skip
 
 

@@ -90,6 +90,7 @@ class AdaBoostClassifier(AdditiveClassifier):
     validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
         (only where there were validation rows)
     model_ : AdditiveModel
+    link_ : str, "margins" or, for SAMME, "votes": what the model's outputs are
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
     """
@@ -167,7 +168,7 @@ class AdaBoostClassifier(AdditiveClassifier):
         check_choice("missing", self.missing, MISSING)
         check_choice("device", self.device, DEVICES)
         if not isinstance(self.early_stopping, bool | np.bool_):
-            raise TypeError(f"early_stopping must be True or False; got {self.early_stopping!r}.")
+            raise ValueError(f"early_stopping must be True or False; got {self.early_stopping!r}.")
         check_integer("n_estimators", self.n_estimators, 1)
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check_real("learning_rate", self.learning_rate, 0.0)
@@ -177,14 +178,16 @@ class AdaBoostClassifier(AdditiveClassifier):
         if self.n_jobs is not None:
             check_jobs(self.n_jobs)
         callbacks = [] if self.callbacks is None else self.callbacks
-        if not isinstance(callbacks, list | tuple) or not all(map(callable, callbacks)):
-            raise TypeError(f"callbacks must be None or a list of callables; got {callbacks!r}.")
+        listed = isinstance(callbacks, list | tuple)
+        for wrong in [c for c in callbacks if not callable(c)] if listed else [callbacks]:
+            raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
         check_device(self.device)
 
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        check_same_place(
-            locate(X), y=y, sample_weight=w, X_val=X_val, y_val=y_val, sample_weight_val=w_val
-        )
+        if self.device != "cpu":
+            check_same_place(
+                locate(X), y=y, sample_weight=w, X_val=X_val, y_val=y_val, sample_weight_val=w_val
+            )
         X, y, w, X_val, y_val, w_val = (
             to_workplace(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
         )
@@ -209,7 +212,7 @@ class AdaBoostClassifier(AdditiveClassifier):
         trace, validation = self._boost(engine, prepared, held_out, rule, here)
         self._keep(trace, prepared, rule, validation)
         self.engine_ = engine.name
-        self._votes = rule.votes
+        self.link_ = rule.link
 
     def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
         """Rows where `device` wants them; classes_ are the labels that have any weight."""

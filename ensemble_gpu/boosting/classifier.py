@@ -1,6 +1,6 @@
 """What every additive classifier does with a fitted model: arrays in, arrays out.
 
-A subclass fits `classes_`, `n_features_in_` and `model_`, and says by `_votes` how margins become
+A subclass fits `classes_`, `n_features_in_`, `model_`, and `link_`: how the model's outputs become
 probabilities (model/link.py).
 """
 
@@ -36,7 +36,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     n_features_in_: int
     model_: AdditiveModel
-    _votes: bool  # whether the outputs are votes for classes, not margins
+    link_: str
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -77,7 +77,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
 
     def _labels(self, F: Any, place: Where, here: Where) -> Any:
         """Labels of the largest probability; NumPy where only the host can hold them."""
-        index = here.xp.argmax(probabilities(F, self._votes, here), axis=1)
+        index = here.xp.argmax(probabilities(F, self.link_, here), axis=1)
         if self.classes_.dtype.kind in "biuf":
             return place.hand_over(here.xp.take(here.put(self.classes_), index))
         return self.classes_[here.host(index)]
@@ -98,12 +98,12 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
         `decision_function`.
         """
         F, place, here = self._margins(X)
-        return place.hand_over(probabilities(F, self._votes, here))
+        return place.hand_over(probabilities(F, self.link_, here))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba; a probability that underflows counts as the least float."""
         F, place, here = self._margins(X)
-        p = probabilities(F, self._votes, here)
+        p = probabilities(F, self.link_, here)
         least = here.full(float(here.xp.finfo(p.dtype).smallest_normal), p.dtype)
         return place.hand_over(here.xp.log(here.xp.maximum(p, least)))
 
@@ -125,7 +125,7 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def staged_predict_proba(self, X: Any) -> Iterator[Any]:
         """predict_proba after 1, 2, ... rounds."""
         for F, place, here in self._staged(X):
-            yield place.hand_over(probabilities(F, self._votes, here))
+            yield place.hand_over(probabilities(F, self.link_, here))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows predicted right, weighted if weights are given."""

@@ -39,6 +39,7 @@ from ensemble_gpu.kernels.protocol import (
     SQUARED,
 )
 from ensemble_gpu.kernels.scalar import exp, log
+from ensemble_gpu.model.link import MARGINS, VOTES
 
 # A weighted error of zero would mean an infinite alpha; below this it no longer counts.
 SMALLEST_ERROR = 1e-10
@@ -152,9 +153,9 @@ class Rule:
     reports: str
 
     @property
-    def votes(self) -> bool:
-        """Outputs are votes for classes (SAMME), not margins."""
-        return self.kind == MAJORITY and self.n_outputs > 1
+    def link(self) -> str:
+        """How outputs become probabilities (model/link.py): SAMME's are votes for classes."""
+        return VOTES if self.kind == MAJORITY and self.n_outputs > 1 else MARGINS
 
 
 def rule_for(variant: str, n_classes: int) -> Rule:
@@ -176,7 +177,7 @@ def best_constant(rule: Rule, shares: np.ndarray) -> np.ndarray:
 
     1/2 ln(p_k / (1 - p_k)) for margins (class 1 of two), ln p_k for votes.
     """
-    if rule.votes:
+    if rule.link == VOTES:
         return np.log(shares)
     odds = 0.5 * np.log(shares / (1.0 - shares))
     return odds if rule.n_outputs > 1 else odds[1:]

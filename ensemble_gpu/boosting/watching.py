@@ -43,7 +43,7 @@ class Validation:
         where: Where,
         patience: int | None,
     ) -> None:
-        self.rows, self.votes = rows, rule.votes
+        self.rows, self.link = rows, rule.link
         self.matrix, self.where, self.patience = matrix, where, patience
         self.F = where.zeros((rows.X.shape[0], rule.n_outputs), where.xp.float64)
         self.history: list[float] = []
@@ -61,7 +61,7 @@ class Validation:
         values = stump.values[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.F = self.F + xp.take(where.put(values.T), leaf, axis=0)
         rows = self.rows
-        self.history.append(log_loss(self.F, rows.index, rows.weights, self.votes, where))
+        self.history.append(log_loss(self.F, rows.index, rows.weights, self.link, where))
         waited = n_rounds - self.best_round
         if self.patience is not None and waited >= self.patience:
             return f"validation loss has not improved for {waited} rounds"

@@ -14,6 +14,8 @@ from typing import Any
 
 from ensemble_gpu.arrays.namespace import Where
 
+MARGINS, VOTES = "margins", "votes"
+
 
 def as_columns(F: Any, xp: Any) -> Any:
     """[-F, F] for one output: a column per class."""
@@ -25,12 +27,12 @@ def _log_sigmoid(v: Any, xp: Any, zero: Any) -> Any:
     return xp.minimum(v, zero) - xp.log1p(xp.exp(-xp.abs(v)))
 
 
-def probabilities(F: Any, votes: bool, where: Where) -> Any:
+def probabilities(F: Any, link: str, where: Where) -> Any:
     """P [n, K] from F [n, outputs], in the dtype of F."""
     xp = where.xp
     margins = as_columns(F, xp)
     zero = where.full(0.0, F.dtype)
-    relative = votes or F.shape[1] == 1
+    relative = link == VOTES or F.shape[1] == 1
     logs = margins if relative else _log_sigmoid(2.0 * margins, xp, zero)
     top = xp.max(margins, axis=1, keepdims=True)
     p = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
@@ -39,10 +41,10 @@ def probabilities(F: Any, votes: bool, where: Where) -> Any:
     return p / xp.sum(p, axis=1, keepdims=True)
 
 
-def log_loss(F: Any, index: Any, weights: Any | None, votes: bool, where: Where) -> float:
+def log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -> float:
     """Weighted mean of -ln p of the true class."""
     xp = where.xp
-    p = probabilities(F, votes, where)
+    p = probabilities(F, link, where)
     own = xp.astype(index[:, None] == xp.arange(p.shape[1], device=where.device)[None, :], p.dtype)
     tiny = where.full(float(xp.finfo(p.dtype).smallest_normal), p.dtype)
     loss = -xp.log(xp.maximum(xp.sum(p * own, axis=1), tiny))

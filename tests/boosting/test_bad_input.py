@@ -194,7 +194,7 @@ PARAMETERS = [
     ("max_bins", 1, ValueError, ("from 2 to 65534", "got 1")),
     ("max_bins", 65_535, ValueError, ("from 2 to 65534", "65535")),
     ("max_bins", 31.0, TypeError, ("integer from 2 to 65534", "31.0")),
-    ("early_stopping", "yes", ValueError, ("True, False", "'yes'")),
+    ("early_stopping", "yes", ValueError, ("True or False", "'yes'")),
     ("validation_fraction", 0.0, ValueError, ("(0, 0.9]", "0.0")),
     ("validation_fraction", 1.0, ValueError, ("(0, 0.9]", "1.0")),
     ("n_iter_no_change", 0, ValueError, (">= 1", "got 0")),

@@ -66,11 +66,19 @@ def test_every_namespace_and_device_gives_the_same_model(
 
 
 @pytest.mark.parametrize("place", NARROW, ids=str)
-def test_a_device_without_wide_types_gives_the_same_model(place):
+def test_a_device_without_wide_types_gives_the_same_model_and_says_that_it_copies(place):
     data = random_data()
     X, y = place.put(data.X.astype(np.float32)), place.put(data.y.astype(np.int32))
-    found = AdaBoostClassifier(n_estimators=20).fit(X, y)
+    with pytest.warns(RuntimeWarning, match=r"no 64-bit numbers: the array is copied to the host"):
+        found = AdaBoostClassifier(n_estimators=20).fit(X, y)
     assert found.model_.fingerprint() == fingerprint(data)
+    with pytest.warns(RuntimeWarning, match="copied to the host"):
+        p = found.predict_proba(X)
+    assert p.device == X.device
+    assert p.dtype == X.dtype
+    quiet = AdaBoostClassifier(n_estimators=20, device="cpu").fit(X, y)
+    assert quiet.model_.fingerprint() == fingerprint(data)
+    assert quiet.predict(X).device == X.device
 
 
 def _strided(X: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from sklearn.exceptions import NotFittedError
 
 from ensemble_gpu import AdaBoostClassifier, AdditiveModel
+from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.model.additive import Rounds
 from tests.datasets import fit, random_data
 from tests.places import STRICT
@@ -52,6 +53,7 @@ def with_margins(variant: str, F: np.ndarray) -> AdaBoostClassifier:
         zeros + 1, zeros + 0.5,
     )  # fmt: skip
     estimator.model_ = AdditiveModel(rounds, 1, F[0])
+    estimator.link_ = rule_for(variant, len(estimator.classes_)).link
     return estimator
 
 
