@@ -77,7 +77,7 @@ def start(data: Data, variant: str, rate: float = 1.0, n_jobs: int = 1) -> Follo
     sign = np.where(own, 1.0, -1.0)
     if rule.n_outputs == 1:
         sign = sign[1:]
-    planes = np.repeat(logs[None, :], sign.shape[0] if not (rule.link == "votes") else 1, axis=0)
+    planes = np.repeat(logs[None, :], sign.shape[0] if rule.link != "votes" else 1, axis=0)
     return Followed(
         strategy, layout, data.X[order], sign, planes.copy(), matrix, (rule.link == "votes")
     )
