@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -57,7 +57,7 @@ class Profile:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.calls: Counter[str] = Counter()
         self._inner = [0.0]
 
@@ -107,7 +107,7 @@ def profile_table(rows: int, rounds: int, threads: int) -> str:
     lines = [
         [label, seconds(spent), f"{spent / total:.1%}", str(profile.calls[label]),
          seconds(spent / profile.calls[label])]
-        for label, spent in profile.seconds.most_common()
+        for label, spent in sorted(profile.seconds.items(), key=lambda item: -item[1])
     ]  # fmt: skip
     lines.append(["all", seconds(total), "100%", "1", seconds(total)])
     title = f"### Profile, {Shape(rows, FEATURES)}, {rounds:,} rounds, {threads} thread(s)\n\n"

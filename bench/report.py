@@ -12,6 +12,7 @@ from bench.works import Outcome, Work, works
 
 # A time counts against a peer's when our held-out AUC is not lower by more than this.
 EQUAL_AUC = 0.0005
+TARGET_THREADS = 2
 
 
 def seconds(value: float) -> str:
@@ -48,6 +49,8 @@ def headline(work: Work, outcome: Outcome) -> dict[str, Any]:
     apart = outcome.aucs[work.ours] - outcome.aucs[peer] if outcome.aucs else None
     if verdict and apart is not None and apart < -EQUAL_AUC:
         verdict += ", not at equal AUC"
+    if verdict and ours.threads != TARGET_THREADS:
+        verdict += f" ({ours.threads} thread(s); the target is for {TARGET_THREADS})"
     return {
         "work": work.title,
         "ours": ours.best,
