@@ -10,7 +10,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import Where, locate
 
 INSTALL = (
     "install the package with CUDA support, pip install 'ensemble_gpu[cuda12]' or "
@@ -57,6 +57,14 @@ def adopt(array: Any) -> Any:
 def hand_back(array: Any, where: Where) -> Any:
     """A CuPy array in the namespace of `where`: the same memory, through DLPack."""
     return array if array_api_compat.is_cupy_namespace(where.xp) else where.xp.from_dlpack(array)
+
+
+def place(device: int) -> Where:
+    """CuPy on that GPU."""
+    import cupy
+
+    with on_device(device):
+        return locate(cupy.empty(0))
 
 
 def processors(device: int) -> int:

@@ -63,7 +63,9 @@ NUMPY = Where(array_api_compat.array_namespace(np.zeros(1)), "cpu", HOST)
 
 def is_array(x: Any) -> bool:
     """An object of an array-API library (frames, lists and scalars are not)."""
-    return not np.isscalar(x) and array_api_compat.is_array_api_obj(x)
+    return isinstance(x, np.ndarray) or (
+        not np.isscalar(x) and array_api_compat.is_array_api_obj(x)
+    )
 
 
 def locate(x: Any) -> Where:

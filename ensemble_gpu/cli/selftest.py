@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from ensemble_gpu.cli.text import seconds
 from ensemble_gpu.data.matrix import bin_matrix, sort_by_class
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cuda import available
+from ensemble_gpu.kernels.cuda.simulator import faithful_simulator
 from ensemble_gpu.kernels.protocol import N_LEAVES, Criterion, Histograms, Layout, Split
 from ensemble_gpu.kernels.select import engine_for, engine_view
 
@@ -34,8 +35,13 @@ class Target:
     engine: str
     forced: bool
 
-    def switch(self) -> AbstractContextManager[None]:
-        return use_engine(self.engine) if self.forced else nullcontext()
+    @contextmanager
+    def switch(self) -> Iterator[None]:
+        if not self.forced:
+            yield
+            return
+        with use_engine(self.engine), faithful_simulator():
+            yield
 
 
 @dataclass(frozen=True)

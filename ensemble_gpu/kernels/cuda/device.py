@@ -10,7 +10,7 @@ import array_api_compat
 import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
+from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.kernels.cuda import _numba, available
 from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, LaunchPlan, device_plan
 
@@ -77,11 +77,8 @@ class CupyDevice:
     """CuPy arrays on one GPU, on CuPy's current stream; DLPack for other CUDA arrays."""
 
     def __init__(self, user: Where, index: int, plan: LaunchPlan | None) -> None:
-        import cupy
-
         self.user, self.index = user, index
-        with gpu.on_device(index):
-            self.where = locate(cupy.empty(0))
+        self.where = gpu.place(index)
         self.plan = plan or device_plan(gpu.processors(index))
         self.streams: dict[int, Any] = {}
 
