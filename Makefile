@@ -2,8 +2,6 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
-export SCIPY_ARRAY_API = 1  # scikit-learn then checks array-API input as well
-
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help demo test test-interop test-cuda test-gpu lint bench bench-quick clean
