@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import pytest
 
-from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.cpu.threads import Pace, Run
 
 ALL = numba.config.NUMBA_NUM_THREADS
 
@@ -27,3 +27,28 @@ def test_the_pool_restores_the_number_of_threads():
     with Run(1).pool():
         assert numba.get_num_threads() == 1
     assert numba.get_num_threads() == before
+
+
+def costs_of(pace: Pace, calls: int, alone: float, together: float) -> list[bool]:
+    """Run a number of calls at constant costs; which of them used all threads."""
+    chosen = []
+    for _ in range(calls):
+        choice = pace.choose()
+        pace.note(choice, together if choice else alone)
+        chosen.append(choice)
+    return chosen
+
+
+def test_all_threads_are_kept_while_they_are_not_clearly_dearer():
+    chosen = costs_of(Pace(), 2_000, alone=1.0, together=1.3)
+    assert sum(chosen) > 0.98 * len(chosen)
+    assert not all(chosen)  # the other way is tried now and then
+
+
+def test_threads_that_wait_for_each_other_are_given_up_and_come_back():
+    pace = Pace()
+    costs_of(pace, 100, alone=1.0, together=0.6)
+    busy = costs_of(pace, 2_000, alone=1.0, together=5.0)
+    assert sum(busy[600:]) < 0.02 * len(busy[600:])
+    quiet = costs_of(pace, 2_000, alone=1.0, together=0.6)
+    assert sum(quiet[1_000:]) > 0.98 * len(quiet[1_000:])

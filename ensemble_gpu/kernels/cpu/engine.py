@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, requantise, score
-from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.protocol import (
     Codes,
     Criterion,
@@ -101,7 +102,7 @@ class CpuHistograms:
     ) -> None:
         n, planes, groups = codes.n_rows, layout.n_planes, layout.n_groups
         self.totals = _Sums(codes.data, codes.n_features, codes.width, layout, run)
-        self.run = self.totals.run
+        self.run, self.pace = self.totals.run, Pace()
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
         self.codes, self.width = codes.data, codes.width
@@ -146,11 +147,16 @@ class CpuHistograms:
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        self.run.call(
+        together = self.run.threads > 1 and self.pace.choose()
+        start = time.perf_counter()
+        (self.run if together else Run(1)).call(
             histogram.rescale_serial, histogram.rescale_parallel,
             *self.totals.arguments(self.q, self.lists, self.count),
             self._column(feature), leaf_of, kept, ratio, self.largest,
         )  # fmt: skip
+        if self.run.threads > 1:
+            cells = self.q.shape[1] + self.totals.n_features * int(self.count.sum())
+            self.pace.note(together, (time.perf_counter() - start) / cells)
 
     def _column(self, feature: int) -> np.ndarray:
         """The feature's codes side by side: the select reads one code a row, not eight."""

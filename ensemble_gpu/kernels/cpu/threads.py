@@ -7,36 +7,16 @@ kernels run under one lock; serial ones (n_jobs=1, small data) never take it.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numba
 from numba import config
 
 _POOL = threading.Lock()
-
-# Turns that a waiting thread of GNU OpenMP spins before it sleeps. Its default, some 300,000, lets
-# a fit on a busy machine take eight times as long as with one thread (1e5 x 28, 300 rounds,
-# two cores with five other processes: 2.5 s against 0.4 s; with 100 turns 0.4 s).
-SPIN = "100"
-
-
-@cache
-def _start_pool() -> None:
-    """Start numba's threads; OpenMP reads its environment once, while it is being loaded."""
-    if {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & set(os.environ):
-        numba.get_num_threads()
-        return
-    os.environ["GOMP_SPINCOUNT"] = SPIN
-    try:
-        numba.get_num_threads()
-    finally:
-        del os.environ["GOMP_SPINCOUNT"]
 
 
 def _available() -> int:
@@ -70,10 +50,43 @@ class Run:
     @contextmanager
     def pool(self) -> Iterator[None]:
         with _POOL:
-            _start_pool()
             before = numba.get_num_threads()
             numba.set_num_threads(min(self.threads, _available()))
             try:
                 yield
             finally:
                 numba.set_num_threads(before)
+
+
+class Pace:
+    """One thread or all of them for a kernel that runs every round: by what each cost lately.
+
+    On a quiet machine all threads win. Where other processes want the cores, a parallel section
+    waits for the thread that was put to sleep: a fit of 1e5 x 28 took 2.5 s instead of 0.4 s. The
+    result does not depend on the choice, so both are tried: the other one now and then, ever more
+    rarely while it loses. All threads are given up only for a clear gain: rounds differ.
+    """
+
+    SHORTEST, LONGEST = 8, 512
+    CLEAR = 1.6
+
+    def __init__(self) -> None:
+        self.together = True
+        self.cost = 0.0
+        self.interval = self.until_probe = self.SHORTEST
+
+    def choose(self) -> bool:
+        """Whether the next call should use all threads."""
+        self.until_probe -= 1
+        return self.together if self.until_probe > 0 else not self.together
+
+    def note(self, together: bool, cost: float) -> None:
+        """What a call cost per unit of work."""
+        if together == self.together:
+            self.cost = 0.5 * (self.cost + cost)
+            return
+        wins = cost < self.cost if together else cost * self.CLEAR < self.cost
+        if wins:
+            self.together, self.cost = together, cost
+        self.interval = self.SHORTEST if wins else min(2 * self.interval, self.LONGEST)
+        self.until_probe = self.interval
