@@ -30,6 +30,9 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
 )
 
+# Cells of the sample that are sorted at once: bounds the memory that edges take on a device.
+EDGE_CELLS = 1 << 19
+
 
 class ReferenceEngine:
     """Any namespace, any device."""
@@ -40,9 +43,17 @@ class ReferenceEngine:
         self.where = where
 
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+        chosen = self.where.xp.take(rows, self.where.put(sample_positions(rows.shape[0])))
+        step = max(1, EDGE_CELLS // chosen.shape[0])
+        edges: list[np.ndarray] = []
+        for start in range(0, X.shape[1], step):
+            columns = X[:, start : min(start + step, X.shape[1])]
+            edges += self._edges_of_columns(columns, chosen, max_bins)
+        return edges
+
+    def _edges_of_columns(self, columns: Any, chosen: Any, max_bins: int) -> list[np.ndarray]:
         xp, where = self.where.xp, self.where
-        positions = where.put(sample_positions(rows.shape[0]))
-        sample = where.as_float64(xp.take(X, xp.take(rows, positions), axis=0))
+        sample = where.as_float64(xp.take(columns, chosen, axis=0))
         absent = xp.isnan(sample)
         ordered = xp.sort(xp.where(absent, where.full(xp.inf), sample), axis=0)
         present = where.host(xp.sum(xp.astype(~absent, xp.int64), axis=0))
