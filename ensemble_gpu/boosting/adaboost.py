@@ -141,7 +141,7 @@ class AdaBoostClassifier(AdditiveClassifier):
         Parameters
         ----------
         X : array of any array-API library, frame or list; NaN is missing
-        y : labels; on a device integers or bool, on the host anything with an order
+        y : labels; on a device integers or bool, on the host anything hashable
         sample_weight : weights >= 0; a row of weight zero is as if absent
         X_val, y_val, sample_weight_val : rows for the validation loss
 

@@ -173,7 +173,7 @@ class Rescale:
         self.rate, self.lightest = learning_rate, lightest
         self.smoothing = math.nan
         self.quantum_bits = layout.quantum_bits
-        self.cumulated = np.cumulative_sum(codes.counts, axis=2)
+        self.cumulated = np.cumsum(codes.counts, axis=2)
         self.has_missing = np.asarray(codes.counts[:, :, -1].any(axis=0))
         self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
         self.leaf_of = np.zeros(codes.width, dtype=np.int64)
