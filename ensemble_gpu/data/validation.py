@@ -55,10 +55,14 @@ def naming(name: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if "could not convert string" in str(error):
+        text = str(error).split("\n")[0]
+        if "could not convert string" in text or "bytes/strings" in text:
             raise ValueError(
-                f"{name} must hold numbers (floats, integers, bool; NaN is missing): {error}."
+                f"{name} must hold numbers (floats, integers, bool; NaN is missing), not strings: "
+                f"{text}"
             ) from error
+        if text.startswith("Complex data"):
+            raise ValueError(f"{text}: {name} must hold floats, integers or bool.") from error
         if name != "X":
             raise ValueError(f"{name}: {error}") from error
         raise

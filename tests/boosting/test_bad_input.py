@@ -334,3 +334,18 @@ def test_ctrl_c_leaves_a_fitted_estimator_as_it_was():
         estimator.fit(X[:, :2], np.where(Y == 1, "b", "a"))
     assert fitted_state(estimator) == before
     np.testing.assert_array_equal(estimator.decision_function(X), margins)
+
+
+@pytest.mark.parametrize(
+    ("features", "says"),
+    [
+        ([["a", "b", "c"]] * len(Y), "X must hold numbers .* not strings"),
+        (np.array([["a", 1.0, 2.0]] * len(Y), dtype=object), "X must hold numbers .*'a'"),
+        (X + 1j, r"^Complex data not supported: X must hold floats, integers or bool\.$"),
+    ],
+    ids=["strings", "objects", "complex"],
+)
+def test_features_that_are_no_real_numbers_are_refused_in_one_line(features, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        AdaBoostClassifier(n_estimators=3).fit(features, Y)
+    assert "\n" not in str(caught.value)
