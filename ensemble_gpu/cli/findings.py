@@ -11,7 +11,7 @@ from ensemble_gpu.cli.facts import Facts
 
 # The floors of pyproject.toml (a test compares).
 OLDEST = {
-    "numpy": "2.1",
+    "numpy": "2",
     "numba": "0.61",
     "array-api-compat": "1.11",
     "array-api-extra": "0.7",
