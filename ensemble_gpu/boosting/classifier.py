@@ -150,16 +150,14 @@ class AdditiveClassifier(ClassifierMixin, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows predicted right, weighted if weights are given."""
         predicted = self.predict(X)
-        place = locate(predicted)
-        check_same_place(place, y=y, sample_weight=sample_weight)
-        truth, right_place = to_workplace(y), locate(to_workplace(predicted))
-        predicted, xp = to_workplace(predicted), right_place.xp
-        truth = truth if is_array(truth) else right_place.put(np.asarray(truth))
+        check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
+        predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
+        here = locate(predicted)
+        xp = here.xp
+        truth = y if is_array(y) else here.put(np.asarray(y))
         check_length("y", truth.shape[0], "X", predicted.shape[0])
         right = xp.astype(predicted == truth, xp.float64)
-        weights = check_weights(
-            to_workplace(sample_weight), right.shape[0], right_place, "sample_weight"
-        )
+        weights = check_weights(sample_weight, right.shape[0], here, "sample_weight")
         return float(
             xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
         )

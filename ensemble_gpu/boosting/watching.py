@@ -12,7 +12,7 @@ from ensemble_gpu.boosting.rows import Rows
 from ensemble_gpu.boosting.rules import Rule
 from ensemble_gpu.boosting.strategies import Stump
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
+from ensemble_gpu.model.additive import stump_values
 from ensemble_gpu.model.link import log_loss
 
 
@@ -54,13 +54,9 @@ class Validation:
         return self.history.index(min(self.history)) + 1
 
     def __call__(self, n_rounds: int, stump: Stump) -> str | None:
-        xp, where = self.where.xp, self.where
-        x = where.as_float64(self.rows.X[:, stump.feature])
-        right = xp.astype(x > self.matrix.threshold(stump.feature, stump.bin), xp.int64)
-        leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
-        values = stump.values[:, [LEFT, RIGHT, stump.missing_leaf]]
-        self.F = self.F + xp.take(where.put(values.T), leaf, axis=0)
-        rows = self.rows
+        rows, where = self.rows, self.where
+        x, threshold = rows.X[:, stump.feature], self.matrix.threshold(stump.feature, stump.bin)
+        self.F = self.F + stump_values(x, threshold, stump.missing_leaf, stump.values, where)
         self.history.append(log_loss(self.F, rows.index, rows.weights, self.link, where))
         waited = n_rounds - self.best_round
         if self.patience is not None and waited >= self.patience:

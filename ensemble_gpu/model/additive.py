@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for, engine_view
 
@@ -76,6 +76,17 @@ def _accumulate(place, values, missing_leaf, table, missing):
             for i in range(table.shape[0]):
                 table[i, k] += values[t, k, LEFT] if i <= place[t] else values[t, k, RIGHT]
             missing[k] += values[t, k, missing_leaf[t]]
+
+
+def stump_values(
+    x: Any, threshold: float, missing_leaf: int, values: np.ndarray, where: Where
+) -> Any:
+    """What a stump with values[output, leaf] adds to rows whose feature is x: [n, outputs]."""
+    xp = where.xp
+    x = where.as_float64(x)
+    right = xp.astype(x > threshold, xp.int64)
+    leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
+    return xp.take(where.put(values[:, [LEFT, RIGHT, missing_leaf]].T), leaf, axis=0)
 
 
 class AdditiveModel:
@@ -213,14 +224,11 @@ class AdditiveModel:
         self._check_columns(X)
         home, X = locate(X), to_workplace(X)
         where = locate(X)
-        xp = where.xp
-        total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
+        total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
         total = total + where.put(self.intercept)[None, :]
         rounds = self.rounds
         for t in range(len(rounds)):
-            x = where.as_float64(X[:, int(rounds.feature[t])])
-            values = rounds.values[t][:, [LEFT, RIGHT, int(rounds.missing_leaf[t])]]
-            right = xp.astype(x > float(rounds.threshold[t]), xp.int64)
-            leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
-            total = total + xp.take(where.put(values.T), leaf, axis=0)
+            x, threshold = X[:, int(rounds.feature[t])], float(rounds.threshold[t])
+            missing_leaf = int(rounds.missing_leaf[t])
+            total = total + stump_values(x, threshold, missing_leaf, rounds.values[t], where)
             yield home.hand_over(total)
