@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
-    from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo
+    from ensemble_gpu.boosting.gradient import BoostingClassifier, BoostingRegressor
+    from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.model.additive import AdditiveModel
 
@@ -18,16 +19,22 @@ __version__ = "0.1.0"
 _HOME = {
     "AdaBoostClassifier": "ensemble_gpu.boosting.adaboost",
     "AdditiveModel": "ensemble_gpu.model.additive",
+    "BoostingClassifier": "ensemble_gpu.boosting.gradient",
+    "BoostingRegressor": "ensemble_gpu.boosting.gradient",
     "ProgressBar": "ensemble_gpu.boosting.watching",
     "RoundInfo": "ensemble_gpu.boosting.watching",
+    "TqdmBar": "ensemble_gpu.boosting.watching",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
 __all__ = [
     "AdaBoostClassifier",
     "AdditiveModel",
+    "BoostingClassifier",
+    "BoostingRegressor",
     "ProgressBar",
     "RoundInfo",
+    "TqdmBar",
     "__version__",
     "use_engine",
 ]

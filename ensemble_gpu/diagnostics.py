@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
-from ensemble_gpu.boosting.rules import rule_for
+from ensemble_gpu.boosting.rules import rule_for, shrinkage
 
 
 def after(estimator: Any, n_rounds: int) -> Any:
@@ -99,11 +99,9 @@ def training_error_bound(estimator: Any) -> np.ndarray:
     ndarray [n_estimators_]; it can exceed 1, where it says nothing
     """
     n_classes = len(estimator.classes_)
-    if rule_for(estimator.variant, n_classes).reports == "Z":
-        return n_classes / 2.0 * np.cumprod(estimator.errors_)
-    e = estimator.errors_
-    a = estimator.alphas_ if n_classes == 2 else estimator.alphas_ / 2.0
-    return np.cumprod((1.0 - e) * np.exp(-a) + e * np.exp(a))
+    rule = rule_for(estimator.variant, n_classes)
+    c = n_classes / 2.0 if rule.reports == "Z" else 1.0
+    return c * np.cumprod(shrinkage(rule, estimator.errors_, estimator.alphas_))
 
 
 def staged_errors(estimator: Any, X: Any, y: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Pictures of a fitted AdaBoostClassifier; matplotlib is imported when one is drawn."""
+"""Pictures of a fitted model; matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -78,6 +78,41 @@ def plot_learning_curve(
     ax.set_xlabel("rounds")
     ax.set_ylabel("rows classified wrong")
     ax.set_title("Learning curve")
+    ax.legend(frameon=False)
+    _tidy(ax)
+    return ax
+
+
+def plot_history(history: Any, *, ax: Any = None) -> Any:
+    """Training and validation loss after each round, with the best round marked.
+
+    Parameters
+    ----------
+    history : a fitted boosted estimator, or its `history_`
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    history = getattr(history, "history_", history)
+    curves = {"training": (history.training, BLUE), "validation": (history.validation, RED)}
+    if not any(len(values) for values, _ in curves.values()):
+        raise ValueError(
+            "The history is empty: fit with track_loss=True, early_stopping=True, callbacks, or "
+            "X_val and y_val."
+        )
+    ax = _axes(ax)
+    for name, (values, colour) in curves.items():
+        if len(values):
+            rounds = np.arange(1, len(values) + 1)
+            ax.plot(rounds, values, color=colour, label=f"{name} (last: {values[-1]:.4g})")
+    if len(history.validation):
+        best = int(np.argmin(history.validation)) + 1
+        ax.axvline(best, color=GREY, linewidth=0.9, linestyle=":", label=f"best round: {best}")
+    ax.set_xlabel("rounds")
+    ax.set_ylabel("loss")
+    ax.set_title("Loss by round")
     ax.legend(frameon=False)
     _tidy(ax)
     return ax

@@ -34,6 +34,8 @@ class Where:
         """A result that nobody else holds, as an array of this place; no copy on the host."""
         if not isinstance(array, np.ndarray) or array_api_compat.is_numpy_namespace(self.xp):
             return array
+        if array.dtype.kind in "OUST":
+            return array  # labels that only the host can hold
         if self.kind == NARROW and array.dtype.kind in "fi":
             array = array.astype({"f": np.float32, "i": np.int32}[array.dtype.kind])
         return self.xp.asarray(array, device=self.device)

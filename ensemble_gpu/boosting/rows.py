@@ -19,14 +19,23 @@ from ensemble_gpu.kernels.select import engine_view
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated rows in one place: features, label index, weights (None: all equal)."""
+    """Validated rows in one place: features, label index or target, weights (None: all equal)."""
 
     X: Any
-    index: Any
+    target: Any
     weights: Any | None
 
     def seen_by(self, engine: Engine) -> Rows:
-        return Rows(*(engine_view(engine, a) for a in (self.X, self.index, self.weights)))
+        return Rows(*(engine_view(engine, a) for a in (self.X, self.target, self.weights)))
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Rows in their own order, binned, in the engine's namespace."""
+
+    matrix: BinnedMatrix
+    target: Any
+    weights: Any | None
 
 
 @dataclass(frozen=True)
@@ -47,9 +56,12 @@ class Prepared:
 def hold_out(
     rows: Rows, keep: Any | None, n_classes: int, fraction: float, random_state: Any, here: Where
 ) -> tuple[Rows, Any]:
-    """Validation rows drawn from every class, and the mask of the rows left for training."""
+    """Validation rows drawn from every class, and the mask of the rows left for training.
+
+    With n_classes = 1 the target is no class: rows are drawn from all.
+    """
     xp = here.xp
-    index = here.host(rows.index)
+    index = here.host(rows.target) if n_classes > 1 else np.zeros(rows.X.shape[0], dtype=np.int64)
     if keep is not None:
         index = np.where(here.host(keep), index, -1)
     chosen = stratified_holdout(index, n_classes, fraction, random_state)
@@ -57,15 +69,28 @@ def hold_out(
     rest[chosen] = False
     at = here.put(chosen)
     weights = None if rows.weights is None else xp.take(rows.weights, at)
-    held_out = Rows(xp.take(rows.X, at, axis=0), xp.take(rows.index, at), weights)
+    held_out = Rows(xp.take(rows.X, at, axis=0), xp.take(rows.target, at), weights)
     return held_out, here.put(rest) if keep is None else keep & here.put(rest)
+
+
+def bin_rows(engine: Engine, rows: Rows, keep: Any | None, max_bins: int, here: Where) -> Binned:
+    """Bin the kept rows; one class holds them all."""
+    xp, n = here.xp, rows.X.shape[0]
+    target, weights = rows.target, rows.weights
+    kept = xp.arange(n, device=here.device) if keep is None else xp.nonzero(keep)[0]
+    if keep is not None:
+        target = xp.take(target, kept)
+        weights = None if weights is None else xp.take(weights, kept)
+    layout = Layout(np.array([0, kept.shape[0]]), np.zeros((1, 1), dtype=np.int64))
+    matrix = bin_matrix(engine, rows.X, kept, layout, max_bins)
+    return Binned(matrix, *(None if a is None else engine.adopt(a) for a in (target, weights)))
 
 
 def prepare(
     engine: Engine, rows: Rows, keep: Any | None, group_of: np.ndarray, max_bins: int, here: Where
 ) -> Prepared:
     """Sort the kept rows by class, bin them, take the logarithms of their weights."""
-    sorted_rows = sort_by_class(rows.index, group_of.shape[1], keep, here)
+    sorted_rows = sort_by_class(rows.target, group_of.shape[1], keep, here)
     layout = Layout(sorted_rows.starts, group_of)
     matrix = bin_matrix(engine, rows.X, sorted_rows.rows, layout, max_bins)
     sizes = np.diff(layout.starts).astype(np.float64)

@@ -181,3 +181,15 @@ def best_constant(rule: Rule, shares: np.ndarray) -> np.ndarray:
         return np.log(shares)
     odds = 0.5 * np.log(shares / (1.0 - shares))
     return odds if rule.n_outputs > 1 else odds[1:]
+
+
+def shrinkage(rule: Rule, error: np.ndarray | float, alpha: np.ndarray | float) -> np.ndarray:
+    """Z_t, the weight after a round over the weight before it.
+
+    Rules that report Z have it. A vote of weighted error e has (1 - e) exp(-a) + e exp(a), where
+    a = alpha for two classes and alpha / 2 for SAMME (abstaining rows have no part in it).
+    """
+    if rule.kind != MAJORITY:
+        return np.asarray(error)
+    a = np.asarray(alpha) if rule.n_outputs == 1 else np.asarray(alpha) / 2.0
+    return (1.0 - error) * np.exp(-a) + error * np.exp(a)

@@ -1,24 +1,28 @@
-"""Watchers of the loop: validation loss with early stopping, and the user's callbacks."""
+"""Watchers of the loop: losses, early stopping, and the user's callbacks."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.rows import Rows
-from ensemble_gpu.boosting.rules import Rule
-from ensemble_gpu.boosting.strategies import Stump
+from ensemble_gpu.boosting.strategy import Strategy, Stump
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.model.additive import stump_values
-from ensemble_gpu.model.link import log_loss
 
 
 @dataclass(frozen=True)
 class RoundInfo:
-    """What a callback sees after a round."""
+    """What a callback sees after a round.
+
+    The stump is x[feature] <= threshold, with `values[output, leaf]` for left, right and
+    abstaining rows. Losses are None where nobody computes them.
+    """
 
     round: int
     n_rounds: int
@@ -27,37 +31,65 @@ class RoundInfo:
     error: float
     alpha: float
     validation_loss: float | None
+    training_loss: float | None = None
+    values: np.ndarray | None = None
 
 
 Callback = Callable[[RoundInfo], Any]
 
 
+@dataclass(frozen=True)
+class History:
+    """Losses after each round that was run; empty where they were not computed."""
+
+    training: np.ndarray
+    validation: np.ndarray
+
+    def plot(self, ax: Any = None) -> Any:
+        """Both curves; needs matplotlib. Returns the axes."""
+        from ensemble_gpu.plotting import plot_history
+
+        return plot_history(self, ax=ax)
+
+
+class TrainingLoss:
+    """Asks the strategy for the training loss after each round."""
+
+    def __init__(self, strategy: Strategy) -> None:
+        self.strategy = strategy
+        self.history: list[float] = []
+
+    def __call__(self, n_rounds: int, stump: Stump) -> None:
+        self.history.append(self.strategy.training_loss(stump))
+
+
 class Validation:
-    """Follows the margins of held-out rows; their log-loss after each round is `history`."""
+    """Follows the outputs F of held-out rows; `evaluate(F)` after each round is `history`."""
 
     def __init__(
         self,
-        rows: Rows,
-        rule: Rule,
+        X: Any,
+        start: np.ndarray,
+        evaluate: Callable[[Any], float],
         matrix: BinnedMatrix,
         where: Where,
         patience: int | None,
     ) -> None:
-        self.rows, self.link = rows, rule.link
+        self.X, self.evaluate = X, evaluate
         self.matrix, self.where, self.patience = matrix, where, patience
-        self.F = where.zeros((rows.X.shape[0], rule.n_outputs), where.xp.float64)
+        zeros = where.zeros((X.shape[0], len(start)), where.xp.float64)
+        self.F = zeros + where.put(start)[None, :]
         self.history: list[float] = []
-
-    @property
-    def best_round(self) -> int:
-        """Rounds of the lowest loss so far, the first of equals."""
-        return self.history.index(min(self.history)) + 1
+        self.best, self.best_round = math.inf, 1
 
     def __call__(self, n_rounds: int, stump: Stump) -> str | None:
-        rows, where = self.rows, self.where
-        x, threshold = rows.X[:, stump.feature], self.matrix.threshold(stump.feature, stump.bin)
-        self.F = self.F + stump_values(x, threshold, stump.missing_leaf, stump.values, where)
-        self.history.append(log_loss(self.F, rows.index, rows.weights, self.link, where))
+        x = self.X[:, stump.feature]
+        threshold = self.matrix.threshold(stump.feature, stump.bin)
+        added = stump_values(x, threshold, stump.missing_leaf, stump.values, self.where)
+        self.F = self.F + added
+        self.history.append(self.evaluate(self.F))
+        if self.history[-1] < self.best:
+            self.best, self.best_round = self.history[-1], n_rounds
         waited = n_rounds - self.best_round
         if self.patience is not None and waited >= self.patience:
             return f"validation loss has not improved for {waited} rounds"
@@ -65,7 +97,11 @@ class Validation:
 
 
 def call_callbacks(
-    callbacks: Iterable[Callback], n_rounds: int, matrix: BinnedMatrix, validation: Any
+    callbacks: Iterable[Callback],
+    n_rounds: int,
+    matrix: BinnedMatrix,
+    training: TrainingLoss | None,
+    validation: Validation | None,
 ) -> Callable[[int, Stump], str | None]:
     """A watcher that tells every callback; any that returns True stops the fit."""
 
@@ -78,11 +114,42 @@ def call_callbacks(
             stump.error,
             stump.alpha,
             validation.history[-1] if validation else None,
+            training.history[-1] if training else None,
+            stump.values,
         )
         answers = [callback(info) for callback in callbacks]
         return "a callback asked to stop" if any(a is True for a in answers) else None
 
     return watch
+
+
+class TqdmBar:
+    """A callback that shows the rounds and losses in a tqdm progress bar (extra `progress`).
+
+    Parameters
+    ----------
+    **options : passed to tqdm, e.g. desc="fit", leave=False
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+        self.bar: Any = None
+
+    def __call__(self, info: RoundInfo) -> None:
+        if self.bar is None:
+            from tqdm.auto import tqdm
+
+            self.bar = tqdm(total=info.n_rounds, **{"desc": "fit", **self.options})
+        losses = {"train": info.training_loss, "validation": info.validation_loss}
+        known = {name: f"{loss:.4g}" for name, loss in losses.items() if loss is not None}
+        self.bar.set_postfix(known, refresh=False)
+        self.bar.update(info.round - self.bar.n)
+
+    def close(self) -> None:
+        """Leave the bar as it is; called when the fit has ended, early or not."""
+        if self.bar is not None:
+            self.bar.close()
+            self.bar = None
 
 
 class ProgressBar:

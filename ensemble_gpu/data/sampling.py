@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ensemble_gpu.arrays.namespace import Where
+
 
 def stratified_holdout(
     index: np.ndarray, n_classes: int, fraction: float, random_state: Any
@@ -26,3 +28,23 @@ def stratified_holdout(
             "larger fraction, or X_val and y_val."
         )
     return positions
+
+
+def drawn_rows(seed: int, round_: int, rows: slice, share: float, where: Where) -> Any:
+    """Whether each row of a slice is drawn in a round, with probability `share` (bool array).
+
+    A counter-based hash (the finaliser of splitmix64) of seed, round and row number: the same on
+    every device, whatever the blocks.
+    """
+    xp = where.xp
+
+    def number(value: int) -> Any:
+        return where.full(value % 2**64, xp.uint64)
+
+    offset = seed * 0xD1B54A32D192ED03 + round_ * 0x8CB92BA72F3D8DD7
+    x = xp.arange(rows.start, rows.stop, dtype=xp.uint64, device=where.device)
+    x = x * number(0x9E3779B97F4A7C15) + number(offset)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> number(shift))) * number(factor)
+    x = x ^ (x >> number(31))
+    return x < number(int(share * 2.0**64))

@@ -23,6 +23,11 @@ def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
         raise ValueError(f"{name} must be one of {options}; got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> None:
     allowed = f">= {low}" if high is None else f"from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
@@ -230,3 +235,53 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     if not bool(xp.any(weights > 0.0)):
         raise ValueError(f"{name} is zero for every row; at least one must be > 0.")
     return weights
+
+
+def check_target(y: Any, n_rows: int, where: Where, name: str) -> Any:
+    """A finite float64 vector where X lives."""
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    xp = where.xp
+    if not is_array(y) or isinstance(y, np.ndarray):
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name=name)
+        try:
+            y = np.asarray(y, dtype=np.float64) if y.dtype.kind in "OUST" else y
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{name} must hold numbers; {error}.") from error
+        y = where.put(y)
+    if y.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
+    check_length(name, y.shape[0], _features_of(name), n_rows)
+    if not xp.isdtype(y.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(f"{name} must hold real numbers; got dtype {y.dtype}.")
+    y = xp.astype(y, xp.float64)
+    if not bool(xp.all(xp.isfinite(y))):
+        raise ValueError(f"Input {name} contains NaN or infinity; finite values are allowed.")
+    return y
+
+
+def check_signs(monotonic_cst: Any, n_features: int, names: Any | None) -> np.ndarray:
+    """monotonic_cst as an int64 array of -1, 0, +1, one for each feature."""
+    if monotonic_cst is None:
+        return np.zeros(n_features, dtype=np.int64)
+    given = monotonic_cst
+    if isinstance(given, dict):
+        if names is None:
+            raise ValueError("monotonic_cst is a dict of names, but X had no feature names.")
+        unknown = [name for name in given if name not in list(names)]
+        if unknown:
+            raise ValueError(
+                f"monotonic_cst names features that X does not have: {unknown!r}; X has "
+                f"{list(names)!r}."
+            )
+        given = [given.get(name, 0) for name in names]
+    signs = np.asarray(given)
+    if signs.shape != (n_features,):
+        raise ValueError(
+            f"monotonic_cst must have one value for each of the {n_features} features; got shape "
+            f"{signs.shape}."
+        )
+    if signs.dtype.kind not in "iuf" or not np.isin(signs, (-1, 0, 1)).all():
+        raise ValueError(f"monotonic_cst must hold -1, 0 or +1; got {given!r}.")
+    return signs.astype(np.int64)

@@ -14,11 +14,13 @@ The vocabulary:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
@@ -26,6 +28,9 @@ N_LEAVES = 3
 
 # Splits tie when their scores agree to this factor (more than the rounding of 2^25 or more).
 TIE = 1.0 + 2.0**-22
+
+# Packed gradients: |g| and h below 2^PACK_BITS, g in the upper half of a 64-bit integer.
+PACK_BITS = 18
 
 # How a split is scored; boosting/rules.py says which variant uses which.
 CONFIDENCE, SQUARED, MAJORITY = 0, 1, 2
@@ -98,6 +103,15 @@ class Split:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A feature's codes in three leaves: code <= bin LEFT, missing_code `missing_leaf`."""
+
+    bin: int
+    missing_code: int
+    missing_leaf: int
+
+
+@dataclass(frozen=True)
 class Codes:
     """A binned matrix in an engine's own layout.
 
@@ -161,6 +175,11 @@ class Engine(Protocol):
     """Binning, histograms and evaluation on one kind of device."""
 
     name: str
+    where: Where
+
+    def adopt(self, array: Any) -> Any:
+        """A user's array as one of `where`, the engine's own namespace; no copy."""
+        ...
 
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         """Bin edges of every feature from the given rows (host float64 arrays)."""
@@ -172,6 +191,44 @@ class Engine(Protocol):
 
     def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> Histograms:
         """Weights at their start: 2^log_weights (fixed point, one per row), or all equal."""
+        ...
+
+    def column(self, codes: Codes, feature: int) -> Any:
+        """The codes of one feature [rows], an integer array where the codes live."""
+        ...
+
+    def sums(self, codes: Codes, q: Any) -> np.ndarray:
+        """sums[plane, feature, code] of the int64 q[plane, row]; exact modulo 2^64, on the host."""
+        ...
+
+    def pair_sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(G, H)[plane, feature, code] on the host, of packed[plane, row] = g 2^32 + h.
+
+        |g| and h are at most 2^PACK_BITS, h >= 0.
+        """
+        ...
+
+    def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
+        """counts[c, f, b] of the rows with code c in `feature` and code b in f, on the host.
+
+        With integer weights their sum (int64), without them the number of rows (int32).
+        """
+        ...
+
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
+        """F[output, row] + values[output, leaf of the row's code]."""
+        ...
+
+    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
+        """rint(s / unit_s) 2^32 + rint(h / unit_h), int64 (units are powers of two)."""
+        ...
+
+    def exp(self, x: Any) -> Any:
+        """e^x, the same bits on every engine (kernels/exponential.py)."""
+        ...
+
+    def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
+        """function(rows) for slices that cover all rows: blocks that fit the cache, or one."""
         ...
 
     def evaluate(self, X: Any, tables: PackedTables) -> Any:

@@ -8,13 +8,14 @@ the other engines get by adding differences.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import cut_positions, midpoints, sample_positions
-from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.kernels import exponential, fixedpoint, rowwise
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
     CONFIDENCE,
@@ -24,6 +25,7 @@ from ensemble_gpu.kernels.protocol import (
     TIE,
     Codes,
     Criterion,
+    Cut,
     Layout,
     PackedTables,
     Split,
@@ -41,6 +43,9 @@ class ReferenceEngine:
 
     def __init__(self, where: Where) -> None:
         self.where = where
+
+    def adopt(self, array: Any) -> Any:
+        return array
 
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         chosen = self.where.xp.take(rows, self.where.put(sample_positions(rows.shape[0])))
@@ -88,6 +93,43 @@ class ReferenceEngine:
         self, codes: Codes, layout: Layout, log_weights: Any | None
     ) -> ReferenceHistograms:
         return ReferenceHistograms(codes, layout, log_weights, self.where)
+
+    def column(self, codes: Codes, feature: int) -> Any:
+        return codes.data[0][feature, :]
+
+    def sums(self, codes: Codes, q: Any) -> np.ndarray:
+        sorted_rows = codes.data[1]
+        planes = [self.where.host(sorted_rows.sums(q[k, :])) for k in range(q.shape[0])]
+        return np.stack(planes).sum(axis=1)
+
+    def pair_sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        h = packed & 0xFFFFFFFF
+        return self.sums(codes, (packed - h) >> 32), self.sums(codes, h)
+
+    def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
+        xp, where = self.where.xp, self.where
+        all_codes, width = codes.data[0], codes.width
+        order = xp.argsort(all_codes[feature, :], stable=True)
+        in_order = xp.take(all_codes, order, axis=1)
+        sizes = codes.counts.sum(axis=0)[feature]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        layout = Layout(starts, np.arange(width)[None, :])
+        ones = where.zeros(codes.n_rows, xp.int64) + 1
+        q = ones if weights is None else xp.take(weights, order)
+        counts = where.host(_SortedRows(in_order, layout, width, where).sums(q))
+        return counts.astype(np.int32) if weights is None else counts
+
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
+        return rowwise.move(F, column, cut, values, self.where)
+
+    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
+        return rowwise.pack(s, h, unit_s, unit_h, self.where)
+
+    def exp(self, x: Any) -> Any:
+        return exponential.exp(x, self.where)
+
+    def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
+        return [function(slice(0, n_rows))]
 
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         xp, where = self.where.xp, self.where

@@ -9,7 +9,8 @@ look-up per used feature.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -41,16 +42,9 @@ class Rounds:
     def __len__(self) -> int:
         return len(self.feature)
 
-    def first(self, n_rounds: int) -> Rounds:
-        """The first n rounds."""
-        return Rounds(
-            self.feature[:n_rounds],
-            self.threshold[:n_rounds],
-            self.missing_leaf[:n_rounds],
-            self.values[:n_rounds],
-            self.alpha[:n_rounds],
-            self.error[:n_rounds],
-        )
+    def between(self, start: int, stop: int) -> Rounds:
+        """Rounds start + 1 ... stop."""
+        return Rounds(*(array[start:stop] for array in vars(self).values()))
 
 
 @dataclass(frozen=True)
@@ -180,7 +174,7 @@ class AdditiveModel:
         """The model of the first n rounds (of all, where there are fewer)."""
         if n_rounds < 0:
             raise ValueError(f"n_rounds must be an integer >= 0; got {n_rounds!r}.")
-        return AdditiveModel(self.rounds.first(n_rounds), self.n_features, self.intercept)
+        return AdditiveModel(self.rounds.between(0, n_rounds), self.n_features, self.intercept)
 
     @cached_property
     def packed(self) -> PackedTables:
@@ -219,16 +213,47 @@ class AdditiveModel:
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (rows, {self.n_features}); got {tuple(X.shape)}.")
 
-    def staged(self, X: Any) -> Iterator[Any]:
-        """F after each round, starting with the first; one float64 array [n, outputs] a round."""
+    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+        """F after each round, starting with the first; one float64 array [n, outputs] a stage.
+
+        With `rounds`, ascending numbers of rounds, only after those: the stumps between two of
+        them are added as one table a feature, however many they are.
+        """
         self._check_columns(X)
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
         total = total + where.put(self.intercept)[None, :]
-        rounds = self.rounds
-        for t in range(len(rounds)):
-            x, threshold = X[:, int(rounds.feature[t])], float(rounds.threshold[t])
-            missing_leaf = int(rounds.missing_leaf[t])
-            total = total + stump_values(x, threshold, missing_leaf, rounds.values[t], where)
+        if rounds is None:
+            for t in range(len(self.rounds)):
+                total = total + self._one_round(X, t, where)
+                yield home.hand_over(total)
+            return
+        for first, last in self._stages(rounds):
+            if last - first > 1:
+                between = self.rounds.between(first, last)
+                zero = np.zeros(self.n_outputs)
+                total = total + AdditiveModel(between, self.n_features, zero)(X)
+            elif last > first:
+                total = total + self._one_round(X, first, where)
             yield home.hand_over(total)
+
+    def _one_round(self, X: Any, t: int, where: Where) -> Any:
+        rounds = self.rounds
+        x, threshold = X[:, int(rounds.feature[t])], float(rounds.threshold[t])
+        missing_leaf = int(rounds.missing_leaf[t])
+        return stump_values(x, threshold, missing_leaf, rounds.values[t], where)
+
+    def _stages(self, rounds: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """(previous, next) numbers of rounds, checked."""
+        before = 0
+        for after in rounds:
+            if isinstance(after, bool) or not isinstance(after, numbers.Integral):
+                raise TypeError(f"rounds must hold integers; got {after!r}.")
+            if not before <= after <= len(self.rounds):
+                raise ValueError(
+                    f"rounds must ascend from 0 to {len(self.rounds)}, the rounds of the model; "
+                    f"got {after!r} after {before!r}."
+                )
+            yield before, int(after)
+            before = int(after)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
-from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, pairs, requantise, score
+from ensemble_gpu.kernels.cpu.exponential import exp_into
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.protocol import (
     Codes,
     Criterion,
+    Cut,
     Layout,
     PackedTables,
     Split,
@@ -23,6 +28,8 @@ from ensemble_gpu.kernels.protocol import (
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
 PART_ROWS = 4096
+# Rows of a block of NumPy work: its temporaries stay in the second-level cache.
+BLOCK_ROWS = 1 << 15
 
 announce_compilation()
 
@@ -31,9 +38,14 @@ class CpuEngine:
     """Runs on every CPU array through a zero-copy view; `n_jobs` threads."""
 
     name = "cpu"
+    where = NUMPY
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
+        self._workers: ThreadPoolExecutor | None = None
+
+    def adopt(self, array: np.ndarray) -> np.ndarray:
+        return array
 
     def edges(self, X: np.ndarray, rows: np.ndarray, max_bins: int) -> list[np.ndarray]:
         return binning.edges(X, rows, max_bins, self.run.threads)
@@ -53,6 +65,70 @@ class CpuEngine:
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None
     ) -> CpuHistograms:
         return CpuHistograms(codes, layout, log_weights, self.run)
+
+    def column(self, codes: Codes, feature: int) -> np.ndarray:
+        return np.ascontiguousarray(codes.data[feature // 8, :, feature % 8])
+
+    def sums(self, codes: Codes, q: np.ndarray) -> np.ndarray:
+        each = Layout(np.array([0, codes.n_rows]), np.arange(q.shape[0])[:, None])
+        sums = _Sums(codes.data, codes.n_features, codes.width, each, self.run)
+        sums.add(q, (sums.all_rows[0], np.zeros((q.shape[0], 0), q.dtype)), sums.rows_of_part)
+        return sums.sums.reshape(q.shape[0], -1, codes.width)[:, : codes.n_features]
+
+    def move(self, F: np.ndarray, column: np.ndarray, split: Cut, values: np.ndarray) -> np.ndarray:
+        out = np.empty_like(F)
+        code = split.missing_code
+        pairs.move(F, column, split.bin, code, split.missing_leaf, values, out)
+        return out
+
+    def pack(self, s: np.ndarray, h: np.ndarray, unit_s: float, unit_h: float) -> np.ndarray:
+        out = np.empty(s.shape, dtype=np.int64)
+        pairs.pack(s, h, 1.0 / unit_s, 1.0 / unit_h, out)
+        return out
+
+    def pair_sums(self, codes: Codes, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        planes, words = packed.shape[0], codes.data.view(np.uint64)
+        run = self.run.limited_to(packed.size * codes.n_features, CELLS_PER_THREAD)
+        sums = np.zeros((run.threads, planes, 2, words.shape[0], 8, codes.width), dtype=np.int64)
+        units = pairs.n_units(words, packed)
+        bounds = [units * w // run.threads for w in range(run.threads + 1)]
+
+        def add(w: int) -> None:
+            pairs.pair_sums(bounds[w], bounds[w + 1], words, codes.n_features, packed, sums[w])
+
+        self._map(add, range(run.threads))
+        total = sums.sum(axis=0).reshape(planes, 2, -1, codes.width)[:, :, : codes.n_features]
+        return np.ascontiguousarray(total[:, 0]), np.ascontiguousarray(total[:, 1])
+
+    def pair_counts(self, codes: Codes, feature: int, weights: np.ndarray | None) -> np.ndarray:
+        kind = np.int32 if weights is None else np.int64
+        w = np.zeros(0, dtype=kind) if weights is None else weights
+        table = np.zeros((codes.width, codes.n_features, codes.width), dtype=kind)
+        own = self.column(codes, feature)
+
+        def count(f: int) -> None:
+            pairs.pair_counts(own, self.column(codes, f), w, table[:, f])
+
+        self._map(count, range(codes.n_features))
+        return table
+
+    def exp(self, x: np.ndarray) -> np.ndarray:
+        out = np.empty(x.shape)
+        flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
+        exp_into(flat, exponential.powers(), fixedpoint.tables(), out.reshape(-1))
+        return out
+
+    def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
+        starts = range(0, n_rows, BLOCK_ROWS)
+        return self._map(function, [slice(a, min(a + BLOCK_ROWS, n_rows)) for a in starts])
+
+    def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """function(item) for every item, on a pool of Python threads."""
+        if self.run.threads == 1 or len(items) == 1:
+            return [function(item) for item in items]
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self.run.threads)
+        return list(self._workers.map(function, items))
 
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
         out = np.tile(tables.intercept, (X.shape[0], 1))

@@ -6,13 +6,14 @@ and one back (the record of the best split).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import SAMPLE_ROWS
-from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.kernels import exponential, fixedpoint, rowwise
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
 from ensemble_gpu.kernels.cuda.device import Device, device_for
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
@@ -20,6 +21,7 @@ from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
     Criterion,
+    Cut,
     Layout,
     PackedTables,
     Split,
@@ -29,6 +31,9 @@ from ensemble_gpu.kernels.reference import ReferenceEngine
 
 # Row and cell counters of the kernels are int32.
 MOST_ROWS = 2**31 - 1
+# Digits of wide integers, so that each fits the kernels' int32.
+DIGIT_BITS = 30
+DIGIT = (1 << DIGIT_BITS) - 1
 # A factor that says: rows with this code keep their q.
 KEEP = -1.0
 
@@ -40,6 +45,10 @@ class CudaEngine:
 
     def __init__(self, where: Where, plan: LaunchPlan | None = None) -> None:
         self.device: Device = device_for(where, plan)
+        self.where = self.device.where
+
+    def adopt(self, array: Any) -> Any:
+        return self.device.adopt(array)
 
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         """Sorting is the array library's: the reference engine's code, on this device."""
@@ -72,16 +81,74 @@ class CudaEngine:
     def _counts(self, codes: Any, layout: Layout, p: int, width: int) -> np.ndarray:
         """Rows per (class, feature, code): the histogram of a plane of ones, a group a class."""
         each = np.arange(layout.n_classes)[None, :]
-        rows = Rows(self.device, codes, Layout(layout.starts, each), width)
-        rows.q[...] = 1
-        rows.build()
-        sums = self.device.where.host(rows.sums)
-        return sums.reshape(layout.n_classes, -1, rows.stride)[:, :p, :width].copy()
+        return self._build(codes, Layout(layout.starts, each), 1, p, width)
 
     def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> CudaHistograms:
         needed = (4 * layout.n_planes + 8) * codes.n_rows
         with self.device.active(f"weights of {codes.n_rows} rows", needed):
             return CudaHistograms(self.device, codes, layout, log_weights)
+
+    def column(self, codes: Codes, feature: int) -> Any:
+        lanes, xp = histogram.lanes_of(codes.width), self.device.where.xp
+        bits = 64 // lanes
+        shifted = codes.data[feature // lanes, :] >> xp.asarray(
+            bits * (feature % lanes), dtype=xp.uint64
+        )
+        return xp.astype(shifted & xp.asarray((1 << bits) - 1, dtype=xp.uint64), xp.int32)
+
+    def sums(self, codes: Codes, q: Any) -> np.ndarray:
+        """The kernel adds int32: an int64 is taken in digits of 30 bits, signed at the top."""
+        digits = [q & DIGIT, (q >> DIGIT_BITS) & DIGIT, q >> (2 * DIGIT_BITS)]
+        low, middle, high = (self._plane_sums(codes, d) for d in digits)
+        return low + (middle << DIGIT_BITS) + (high << (2 * DIGIT_BITS))
+
+    def pair_sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        h = packed & 0xFFFFFFFF
+        return self._plane_sums(codes, (packed - h) >> 32), self._plane_sums(codes, h)
+
+    def _plane_sums(self, codes: Codes, q: Any) -> np.ndarray:
+        """A group a plane; q fits int32."""
+        planes, n = q.shape
+        layout = Layout(np.array([0, n]), np.arange(planes)[:, None])
+        return self._build(codes.data, layout, q, codes.n_features, codes.width)
+
+    def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
+        """Rows in order of the feature's code; then every code is a group."""
+        xp, width = self.device.where.xp, codes.width
+        order = xp.argsort(self.column(codes, feature), stable=True)
+        starts = np.concatenate([[0], np.cumsum(codes.counts.sum(axis=0)[feature])])
+        layout = Layout(starts, np.arange(width)[None, :])
+        in_order = xp.take(codes.data, order, axis=1)
+        if weights is None:
+            return self._build(in_order, layout, 1, codes.n_features, width).astype(np.int32)
+        weights = xp.take(weights, order)[None, :]
+        high, low = (
+            self._build(in_order, layout, digit, codes.n_features, width)
+            for digit in (weights >> DIGIT_BITS, weights & DIGIT)
+        )
+        return low + (high << DIGIT_BITS)
+
+    def _build(self, codes: Any, layout: Layout, q: Any, p: int, width: int) -> np.ndarray:
+        """Sums [group, feature, code] of q (planes of int32 values, or one value for all)."""
+        device = self.device
+        with device.active(f"summing over {layout.n_rows} rows", 4 * layout.n_rows):
+            rows = Rows(device, codes, layout, width)
+            rows.q[...] = q
+            rows.build()
+            sums = device.where.host(rows.sums)
+        return sums.reshape(layout.n_groups, -1, rows.stride)[:, :p, :width].copy()
+
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
+        return rowwise.move(F, column, cut, values, self.where)
+
+    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
+        return rowwise.pack(s, h, unit_s, unit_h, self.where)
+
+    def exp(self, x: Any) -> Any:
+        return exponential.exp(x, self.device.where)
+
+    def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
+        return [function(slice(0, n_rows))]
 
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         device = self.device

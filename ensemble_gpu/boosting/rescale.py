@@ -1,21 +1,20 @@
-"""How the weights follow the model from round to round.
+"""The rescale strategy, for the exponential loss.
 
-Rescale (exponential loss): a stump multiplies the weights of each (leaf, group) by one constant.
-The constant of the leaf with the most rows is folded into the group's scale; only the other rows
-are touched, q = rint(q * ratio). Now and then all rows are requantised from the exact logarithms
+A stump multiplies the weights of each (leaf, group) by one constant. The constant of the leaf with
+the most rows is folded into the group's scale; only the other rows are touched,
+q = rint(q * ratio). Now and then all rows are requantised from the exact logarithms
 (kernels/fixedpoint.py), which undoes rounding drift and brings back rows fallen to q = 0.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.boosting.rules import Rule, solve
+from ensemble_gpu.boosting.rules import Rule, shrinkage, solve
+from ensemble_gpu.boosting.strategy import Stump
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
@@ -38,32 +37,6 @@ Q_LIMIT = fixedpoint.Q_LIMIT
 NO_GAIN = 1e-10
 # Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
 SMALLEST_SHARE = 1e-9
-
-
-@dataclass(frozen=True)
-class Stump:
-    """One round: x[feature] in a bin <= `bin` goes left, NaN to `missing_leaf`.
-
-    `values[output, leaf]` is what the model adds, `error` the round's weighted error or Z.
-    """
-
-    feature: int
-    bin: int
-    missing_leaf: int
-    values: np.ndarray
-    alpha: float
-    error: float
-    perfect: bool
-
-
-class Strategy(Protocol):
-    """What the loop needs: the next stump (or None and a reason), and to follow it."""
-
-    reason: str
-
-    def best_stump(self) -> Stump | None: ...
-
-    def follow(self, stump: Stump) -> None: ...
 
 
 @njit(cache=True, nogil=True)
@@ -185,6 +158,7 @@ class Rescale:
         self.fresh_totals = np.zeros(groups, dtype=np.int64)
         self.largest = np.zeros(groups, dtype=np.int64)
         self.reason = ""
+        self.loss = 1.0
         self._requantise()
 
     def _requantise(self) -> None:
@@ -225,7 +199,12 @@ class Rescale:
         lightest = math.ldexp(self.lightest, self.quantum_bits - self.top_exponent)
         return 0.5 * max(lightest / weight, SMALLEST_SHARE)
 
+    def training_loss(self, stump: Stump) -> float:
+        """Mean of the weights exp(-margin), relative to the first round's."""
+        return self.loss * float(shrinkage(self.rule, stump.error, stump.alpha))
+
     def follow(self, stump: Stump) -> None:
+        self.loss = self.training_loss(stump)
         _remember(
             self.log_tables, stump.feature, stump.bin, stump.missing_leaf, self.logs, self.leaf_of
         )

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.boosting import strategies
+from ensemble_gpu.boosting import rescale as strategies
 from ensemble_gpu.boosting.loop import boost
+from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rules import rule_for
-from ensemble_gpu.boosting.strategies import Rescale, Stump
+from ensemble_gpu.boosting.strategy import Stump
 from ensemble_gpu.data.matrix import bin_matrix, sort_by_class
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Criterion, Layout
@@ -178,19 +179,19 @@ PERFECT = Stump(0, 0, ABSTAIN, np.zeros((1, 3)), 1.0, 0.0, True)
 def test_the_loop_runs_the_asked_number_of_rounds_and_follows_all_but_the_last():
     script = Script([PLAIN] * 9)
     trace = boost(script, 4, [])
-    assert len(trace.stumps) == 4
+    assert trace.n_rounds == 4
     assert script.followed == 3
     assert trace.stop_reason == "all 4 rounds were run"
 
 
 def test_the_loop_ends_with_the_reason_of_the_strategy():
     trace = boost(Script([PLAIN] * 2), 10, [])
-    assert (len(trace.stumps), trace.stop_reason) == (2, "nothing left")
+    assert (trace.n_rounds, trace.stop_reason) == (2, "nothing left")
 
 
 def test_the_loop_keeps_a_perfect_stump_and_ends():
     trace = boost(Script([PLAIN, PERFECT, PLAIN]), 10, [])
-    assert len(trace.stumps) == 2
+    assert trace.n_rounds == 2
     assert "correctly" in trace.stop_reason
 
 

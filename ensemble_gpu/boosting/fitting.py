@@ -1,0 +1,256 @@
+"""One fit for every boosted estimator: parameters in, a strategy, the loop, a model out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
+from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.boosting.additive import AdditiveEstimator
+from ensemble_gpu.boosting.loop import Trace, boost
+from ensemble_gpu.boosting.rows import Rows, hold_out
+from ensemble_gpu.boosting.strategy import Strategy
+from ensemble_gpu.boosting.watching import History, TrainingLoss, Validation, call_callbacks
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.data.validation import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_jobs,
+    check_real,
+    check_weights,
+)
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.model.additive import AdditiveModel, Rounds
+
+MISSING = ("abstain", "learn", "error")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the loop runs on, and how its outcome is read.
+
+    `start` are the outputs before the first round; `constant` those of a model without any stump.
+    `loss(F, target, weights)` is the mean loss of validation rows with outputs F, `gains(rounds)`
+    what each round is worth. `cheap_loss`: the strategy knows its training loss without a pass.
+    """
+
+    strategy: Strategy
+    matrix: BinnedMatrix
+    start: np.ndarray
+    constant: np.ndarray
+    link: str
+    loss: Callable[[Any, Any, Any], float]
+    gains: Callable[[Rounds], np.ndarray]
+    cheap_loss: bool
+
+
+class BoostedStumps(AdditiveEstimator):
+    """`fit` of a sum of stumps. A subclass says how to read y, and which setting to run."""
+
+    n_estimators: int
+    learning_rate: float
+    max_bins: int | None
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    metric: Callable[..., float] | None
+    callbacks: list[Any] | None
+    random_state: Any
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        """(target, weights) of the training rows, validated; sets what predictions need."""
+        raise NotImplementedError
+
+    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
+        raise NotImplementedError
+
+    def _n_strata(self) -> int:
+        """Classes from which validation rows are drawn in equal shares; 1 for a regression."""
+        raise NotImplementedError
+
+    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
+        raise NotImplementedError
+
+    def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
+        """(y, prediction) as a user's metric takes them, in `here`."""
+        raise NotImplementedError
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Any:
+        """Boost on X [n, p] and y [n].
+
+        Parameters
+        ----------
+        X : array of any array-API library, frame or list; NaN is missing
+        y : for a classifier labels (on a device integers or bool, on the host anything hashable),
+            for a regressor numbers
+        sample_weight : weights >= 0; a row of weight zero is as if absent
+        X_val, y_val, sample_weight_val : rows for the validation loss
+
+        Returns
+        -------
+        self
+        """
+        before = dict(self.__dict__)
+        try:
+            self._check_parameters()
+            for name in [name for name in before if name.endswith("_")]:
+                delattr(self, name)  # what an earlier fit has left
+            self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        except BaseException:  # an error or Ctrl-C leaves the estimator as it was
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choice("missing", self.missing, MISSING)
+        check_choice("device", self.device, DEVICES)
+        check_flag("early_stopping", self.early_stopping)
+        check_integer("n_estimators", self.n_estimators, 1)
+        check_integer("n_iter_no_change", self.n_iter_no_change, 1)
+        check_real("learning_rate", self.learning_rate, 0.0)
+        check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
+        if self.max_bins is not None:
+            check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
+        if self.n_jobs is not None:
+            check_jobs(self.n_jobs)
+        if self.metric is not None and not callable(self.metric):
+            raise TypeError(
+                "metric must be None (the loss) or a callable metric(y, prediction) -> float; got "
+                f"{self.metric!r}."
+            )
+        callbacks = [] if self.callbacks is None else self.callbacks
+        listed = isinstance(callbacks, list | tuple)
+        for wrong in [c for c in callbacks if not callable(c)] if listed else [callbacks]:
+            raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
+        check_device(self.device)
+
+    def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
+        home = locate(X)
+        if self.device != "cpu":
+            check_same_place(
+                home, y=y, sample_weight=w, X_val=X_val, y_val=y_val, sample_weight_val=w_val
+            )
+        X, y, w, X_val, y_val, w_val = (
+            to_workplace(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
+        )
+        train = self._check_rows(X, y, w)
+        held_out = self._check_validation(X_val, y_val, w_val)
+        del X, X_val
+        place = locate(train.X)
+        engine = engine_for(place, self.n_jobs)
+        here = NUMPY if engine.name == "cpu" else place
+        train = train.seen_by(engine)
+        keep = None if train.weights is None else train.weights > 0.0
+        if held_out is not None:
+            held_out = held_out.seen_by(engine)
+        elif self.early_stopping:
+            held_out, keep = hold_out(
+                train, keep, self._n_strata(), self.validation_fraction, self.random_state, here
+            )
+        setting = self._setting(engine, train, keep, here)
+        self.link_ = setting.link
+        del train  # features that were moved to a device are free again once they are encoded
+        validation = self._validation(setting, held_out, here, home)
+        trace, training = self._boost(setting, validation)
+        self._keep(trace, setting, training, validation)
+        self.engine_ = engine.name
+
+    def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
+        """Rows where `device` wants them."""
+        place = locate(X)
+        X = self._check_X(X, reset=True)
+        target, weights = self._read_target(y, X.shape[0], w, place)
+        return Rows(*(from_host(a, self.device) for a in (X, target, weights)))
+
+    def _check_validation(self, X: Any, y: Any, w: Any) -> Rows | None:
+        if X is None:
+            if y is not None or w is not None:
+                raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
+            return None
+        place = locate(X)
+        X = self._check_X(X, reset=False, name="X_val")
+        target = self._read_validation_target(y, X.shape[0], place)
+        weights = check_weights(w, X.shape[0], place, "sample_weight_val")
+        return Rows(*(from_host(a, self.device) for a in (X, target, weights)))
+
+    def _validation(
+        self, setting: Setting, held_out: Rows | None, here: Where, home: Where
+    ) -> Validation | None:
+        if held_out is None:
+            return None
+        target, weights = held_out.target, held_out.weights
+
+        def evaluate(F: Any) -> float:
+            if self.metric is None:
+                return setting.loss(F, target, weights)
+            truth, prediction = self._metric_arguments(F, target, here)
+            more = {} if weights is None else {"sample_weight": home.hand_over(weights)}
+            return float(self.metric(home.hand_over(truth), home.hand_over(prediction), **more))
+
+        patience = self.n_iter_no_change if self.early_stopping else None
+        return Validation(held_out.X, setting.start, evaluate, setting.matrix, here, patience)
+
+    def _boost(
+        self, setting: Setting, validation: Validation | None
+    ) -> tuple[Trace, TrainingLoss | None]:
+        watched = validation is not None or self.callbacks or getattr(self, "track_loss", False)
+        training = TrainingLoss(setting.strategy) if setting.cheap_loss or watched else None
+        watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
+        if self.callbacks:
+            watchers.append(
+                call_callbacks(
+                    self.callbacks, self.n_estimators, setting.matrix, training, validation
+                )
+            )
+        try:
+            return boost(setting.strategy, self.n_estimators, watchers), training
+        finally:
+            for callback in self.callbacks or []:
+                getattr(callback, "close", lambda: None)()
+
+    def _keep(
+        self,
+        trace: Trace,
+        setting: Setting,
+        training: TrainingLoss | None,
+        validation: Validation | None,
+    ) -> None:
+        """Fitted attributes from the trace; early stopping keeps the best round."""
+        n_rounds = trace.n_rounds
+        if validation is not None and validation.history:
+            self.validation_loss_ = np.array(validation.history)
+            if self.early_stopping:
+                n_rounds = validation.best_round
+        self.history_ = History(
+            np.array(training.history if training else []),
+            np.array(validation.history if validation else []),
+        )
+        rounds = trace.rounds(setting.matrix, len(setting.start), n_rounds)
+        intercept = setting.start if n_rounds else setting.constant
+        self.model_ = AdditiveModel(rounds, self.n_features_in_, intercept)
+        self.n_estimators_ = n_rounds
+        self.errors_, self.alphas_ = rounds.error, rounds.alpha
+        self.stop_reason_ = trace.stop_reason
+        gains = np.bincount(
+            rounds.feature,
+            weights=np.maximum(setting.gains(rounds), 0.0),
+            minlength=self.n_features_in_,
+        )
+        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains

@@ -1,0 +1,192 @@
+"""The gram strategy: squared loss at a cost per round that does not depend on the rows.
+
+Residuals are integers: r_i = rint((y_i - shift) / u) - sum of leaf values, each leaf value a
+multiple of the quantum u. So are their sums S[f, b] = sum of w_i r_i over the rows with code b in
+feature f, and a stump on feature j, which subtracts v_l from the residuals of leaf l, changes them
+by an integer that only depends on how codes of j and f occur together:
+
+    S[f, b] -= sum_l v_l C_jl[f, b],    C_jl[f, b] = weight of the rows in leaf l with code b in f
+
+With the counts of pairs of codes, summed along j's codes, C_jl is one row of a table: a round costs
+O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
+`memory` bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
+so the model is the same, and no residual is ever stored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.boosting.learner import StumpLearner
+from ensemble_gpu.boosting.strategy import Stump
+from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Engine
+
+# |sum of w r| stays below 2^61: bits of the residuals and of the total weight.
+SUM_BITS = 61
+MOST_RESIDUAL_BITS = 40
+WEIGHT_BITS = 36
+# A table costs about as much as this many rounds added up over the rows.
+TABLE_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class IntegerTargets:
+    """Targets y = shift + u (start + r): residuals r [outputs, rows] around the best constants."""
+
+    residuals: Any
+    start: np.ndarray
+    shift: float
+    quantum: float
+    weights: Any | None
+    total_weight: int
+
+    @property
+    def intercept(self) -> np.ndarray:
+        return self.shift + self.quantum * self.start.astype(np.float64)
+
+
+def integer_targets(y: Any, weights: Any | None, engine: Engine) -> IntegerTargets:
+    """Round targets y [outputs, rows] to integers, as fine as their weighted sum allows."""
+    where, xp = engine.where, engine.where.xp
+    total = y.shape[1] if weights is None else int(xp.sum(weights))
+    low, high = float(xp.min(y)), float(xp.max(y))
+    shift = 0.5 * low + 0.5 * high
+    spread = max(high - shift, shift - low)
+    bits = min(MOST_RESIDUAL_BITS, SUM_BITS - total.bit_length())
+    quantum = math.ldexp(1.0, max(math.frexp(spread)[1] - bits, -1000))
+    r = xp.astype(xp.round((y - shift) / quantum), xp.int64)
+    weighted = r if weights is None else r * weights[None, :]
+    sums = [int(xp.sum(weighted[k, :])) for k in range(y.shape[0])]
+    start = np.array([_nearest(s, total) for s in sums], dtype=np.int64)
+    return IntegerTargets(r - where.put(start)[:, None], start, shift, quantum, weights, total)
+
+
+def _nearest(a: int, b: int) -> int:
+    """a / b rounded to the nearest integer, halves up; exact."""
+    return (2 * a + b) // (2 * b)
+
+
+@njit(cache=True, nogil=True)
+def _accumulate(table):
+    """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
+    for c in range(1, table.shape[0] - 1):
+        for f in range(table.shape[1]):
+            before, here = table[c - 1, f], table[c, f]
+            for b in range(table.shape[2]):
+                here[b] += before[b]
+
+
+@njit(cache=True, nogil=True)
+def _subtract(S, H, table, last_bin, missing, values):
+    """S[k, f, b] -= values[k, leaf] times the weight of the leaf's rows with code b in f.
+
+    `table[c]` counts the rows with a code <= c of the stump's feature, `table[-1]` the missing.
+    """
+    p, width = H.shape
+    absent = table.shape[0] - 1
+    for k in range(S.shape[0]):
+        left, right, apart = values[k, 0], values[k, 1], values[k, 2]
+        for f in range(p):
+            below, whole, into = table[last_bin, f], H[f], S[k, f]
+            if missing:
+                nowhere = table[absent, f]
+                for b in range(width):
+                    rest = whole[b] - below[b] - nowhere[b]
+                    into[b] -= left * below[b] + right * rest + apart * nowhere[b]
+            else:
+                for b in range(width):
+                    into[b] -= left * below[b] + right * (whole[b] - below[b])
+
+
+class Gram:
+    """The gram strategy: engine-independent but for the sums over rows."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        codes: Codes,
+        targets: IntegerTargets,
+        learner: StumpLearner,
+        learning_rate: float,
+        memory: int,
+        n_rounds: int,
+    ) -> None:
+        self.engine, self.codes, self.learner = engine, codes, learner
+        self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
+        self.memory = memory
+        self.wait = 0 if n_rounds > TABLE_ROUNDS * codes.n_features else TABLE_ROUNDS - 1
+        self.intercept = targets.intercept
+        xp = engine.where.xp
+        r, w = targets.residuals, targets.weights
+        weighted = r if w is None else r * w[None, :]
+        self.S = np.ascontiguousarray(engine.sums(codes, weighted))
+        self.W = np.ascontiguousarray(
+            codes.counts.sum(axis=0) if w is None else engine.sums(codes, w[None, :])[0]
+        )
+        self.H = np.repeat(self.W[None], len(self.S), axis=0)
+        squares = xp.astype(r, xp.float64) * xp.astype(weighted, xp.float64)
+        self.squares = [float(xp.sum(squares)), float(targets.total_weight)]
+        self.tables: dict[int, np.ndarray] = {}
+        self.visits = np.zeros(codes.n_features, dtype=np.int64)
+        self.reason = ""
+
+    def best_stump(self) -> Stump | None:
+        split = self.learner.best(self.S, self.H)
+        if split is None:
+            self.reason = "no stump lowers the loss any further"
+            return None
+        c = np.rint(self.rate * self.learner.coefficients(split))
+        if not c.any():
+            self.reason = "what is left of the residuals is below their resolution"
+            return None
+        self.units = c.astype(np.int64)
+        leaves = split.S.astype(np.float64), split.H.astype(np.float64)
+        self.fall = float(np.sum(c * (2.0 * leaves[0] - c * leaves[1])))
+        missing_leaf = self.learner.missing_leaf(split)
+        gain = split.gain * self.quantum * self.quantum
+        values = c * self.quantum
+        return Stump(split.feature, split.bin, missing_leaf, values, self.rate, gain)
+
+    def follow(self, stump: Stump) -> None:
+        j = stump.feature
+        values = self.units[:, [LEFT, RIGHT, stump.missing_leaf]]
+        self.visits[j] += 1
+        self.squares[0] -= self.fall
+        if j not in self.tables and self.visits[j] > self.wait:
+            self._make_table(j)
+        if j in self.tables:
+            missing = bool(self.learner.has_missing[j])
+            _subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
+        else:
+            self.S -= self.engine.sums(self.codes, self._changes(stump, values))
+
+    def training_loss(self, stump: Stump) -> float:
+        return (self.squares[0] - self.fall) / self.squares[1] * self.quantum * self.quantum
+
+    def _make_table(self, j: int) -> None:
+        width, p = self.codes.width, self.codes.n_features
+        size = width * p * width * (4 if self.weights is None else 8)
+        if size * (len(self.tables) + 1) > self.memory or self.codes.n_rows >= 2**31:
+            return
+        table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
+        _accumulate(table)
+        self.tables[j] = table
+
+    def _changes(self, stump: Stump, values: np.ndarray) -> Any:
+        """w_i v_l(i) [outputs, rows]: what a stump takes from the weighted residuals."""
+        where, xp = self.engine.where, self.engine.where.xp
+        column = self.engine.column(self.codes, stump.feature)
+        leaf = xp.where(
+            column == self.codes.width - 1,
+            where.full(N_LEAVES - 1, xp.int64),
+            xp.astype(column > stump.bin, xp.int64),
+        )
+        planes = [xp.take(where.put(v), leaf) for v in values]
+        if self.weights is not None:
+            planes = [plane * self.weights for plane in planes]
+        return xp.stack(planes)

@@ -1,0 +1,119 @@
+"""Gradients as integers: two formats for the rebuild strategy.
+
+Packed  g and h of a row in one 64-bit integer, PACK_BITS bits each, relative to the round's largest
+        w g and w h: one addition serves both. For many rows, where the sums are sure anyway.
+Fine    30 bits each, relative to the largest g and h, times an integer weight: for few rows, where a
+        row counts. A row of weight 3 is three rows, exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from ensemble_gpu.kernels.protocol import PACK_BITS, Codes, Engine
+
+FINE_ROWS = 20_000
+FINE_BITS = 30
+# FINE_BITS + FINE_WEIGHT_BITS < 63: no sum overflows.
+FINE_WEIGHT_BITS = 32
+
+Units = tuple[float, float]
+
+
+class Format(Protocol):
+    """How gradients become integers and sums."""
+
+    bits: int
+    planes: int  # of integers for each output
+    weights: Any | None
+
+    def weighed(self, a: Any, part: Any | None) -> Any:
+        """What is measured in units: w g or g."""
+        ...
+
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
+        """Integers [.., rows] of weighed g and h; `part` is the rows' weight in this round."""
+        ...
+
+    def integers(self, g: Any, part: Any | None, unit: float) -> Any:
+        """Integers of g alone, in units, weighted."""
+        ...
+
+    def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(G, H)[output, feature, code]."""
+        ...
+
+
+def format_for(engine: Engine, n_rows: int, weights: Any | None) -> Format:
+    return Fine(engine, weights) if n_rows <= FINE_ROWS else Packed(engine, weights)
+
+
+def unit_of(largest: float, bits: int) -> float:
+    """The power of two u with largest / u < 2^bits; 0 for 0."""
+    return math.ldexp(1.0, math.frexp(largest)[1] - bits) if largest > 0.0 else 0.0
+
+
+def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:
+    """Sample weights as int64: as they are if whole, else in units of 2^-bits of their sum."""
+    if weights is None:
+        return None
+    where, xp = engine.where, engine.where.xp
+    on_host = where.host(weights)
+    total = math.fsum(on_host / on_host.max()) * float(on_host.max())
+    if total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
+        return xp.astype(weights, xp.int64)
+    unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
+    return xp.astype(xp.round(weights / unit), xp.int64)
+
+
+class Packed:
+    """g in the upper half of an integer, h in the lower; weights are floats of at most 1."""
+
+    bits, planes = PACK_BITS, 1
+
+    def __init__(self, engine: Engine, weights: Any | None) -> None:
+        self.engine = engine
+        self.weights = None if weights is None else weights / engine.where.xp.max(weights)
+
+    def weighed(self, a: Any, part: Any | None) -> Any:
+        return a if part is None else a * part[None, :]
+
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
+        return self.engine.pack(g, h, *units)
+
+    def integers(self, g: Any, part: Any | None, unit: float) -> Any:
+        xp = self.engine.where.xp
+        return xp.astype(xp.round(self.weighed(g, part) * (1.0 / unit)), xp.int64)
+
+    def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        return self.engine.pair_sums(codes, packed)
+
+
+class Fine:
+    """A plane of integers for each g and h; weights are integers."""
+
+    bits, planes = FINE_BITS, 2
+
+    def __init__(self, engine: Engine, weights: Any | None) -> None:
+        self.engine = engine
+        self.weights = integer_weights(weights, FINE_WEIGHT_BITS, engine)
+
+    def weighed(self, a: Any, part: Any | None) -> Any:
+        return a
+
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
+        planes = [self.integers(a, part, u) for a, u in zip((g, h), units, strict=True)]
+        return self.engine.where.xp.concat(planes, axis=0)
+
+    def integers(self, g: Any, part: Any | None, unit: float) -> Any:
+        xp = self.engine.where.xp
+        q = xp.astype(xp.round(g * (1.0 / unit)), xp.int64)
+        return q if part is None else q * part[None, :]
+
+    def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
+        sums = self.engine.sums(codes, packed)
+        outputs = sums.shape[0] // 2
+        return np.ascontiguousarray(sums[:outputs]), np.ascontiguousarray(sums[outputs:])

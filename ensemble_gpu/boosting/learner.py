@@ -1,0 +1,72 @@
+"""The weak learner of gradient boosting: the stump that fits -gradient best.
+
+In general h fits -gradient by (weighted) least squares, each leaf with a value of its own ("real").
+For h in {-1, +1} ("discrete") the same sums give the stump of the lowest weighted error with
+weights |gradient|, which for a margin loss phi are -phi'(y F). kernels/gain.py has the formulas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.kernels.gain import Gain, best_gain
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
+
+
+@dataclass(frozen=True)
+class Taste:
+    """Which stumps are allowed.
+
+    `signs[f]` = +1 (-1): feature f may only raise (lower) the output. `n_features` are drawn
+    anew each round by `generator`.
+    """
+
+    learn_missing: bool
+    votes: bool
+    signs: np.ndarray
+    n_features: int
+    generator: np.random.Generator
+
+
+class StumpLearner:
+    """Finds the best stump of gradient sums, within a taste."""
+
+    def __init__(self, matrix: BinnedMatrix, taste: Taste) -> None:
+        self.taste = taste
+        self.n_thresholds = matrix.n_thresholds(taste.learn_missing)
+        self.candidates = np.flatnonzero(self.n_thresholds)
+        counts = matrix.codes.counts.sum(axis=0)
+        self.has_missing = counts[:, -1] > 0
+        self.rows_up_to = np.cumsum(counts[:, :-1], axis=1)
+
+    def best(self, S: np.ndarray, H: np.ndarray) -> Gain | None:
+        """The best split of S, H [output, feature, code] among this round's features."""
+        taste, thresholds = self.taste, self.n_thresholds
+        if taste.n_features < len(thresholds) and len(self.candidates):
+            size = min(taste.n_features, len(self.candidates))
+            drawn = taste.generator.choice(self.candidates, size, replace=False)
+            thresholds = np.zeros_like(thresholds)
+            thresholds[drawn] = self.n_thresholds[drawn]
+        return best_gain(S, H, thresholds, taste.learn_missing, taste.votes, taste.signs)
+
+    def coefficients(self, split: Gain) -> np.ndarray:
+        """c[output, leaf] in units of S / H: what the leaves say before any step rule."""
+        S, H = split.S[:, :ABSTAIN].astype(np.float64), split.H[:, :ABSTAIN].astype(np.float64)
+        c = np.zeros((S.shape[0], N_LEAVES))
+        if self.taste.votes:
+            total = H.sum(axis=1, keepdims=True)
+            size = np.abs(S).sum(axis=1, keepdims=True) / np.where(total > 0.0, total, 1.0)
+            c[:, :ABSTAIN] = np.sign(S) * size
+        else:
+            c[:, :ABSTAIN] = np.where(H > 0.0, S, 0.0) / np.where(H > 0.0, H, 1.0)
+        return c
+
+    def missing_leaf(self, split: Gain) -> int:
+        """Where missing values go; to the fuller side if there were none to learn from."""
+        if split.missing_leaf == ABSTAIN or self.has_missing[split.feature]:
+            return split.missing_leaf
+        left = self.rows_up_to[split.feature, split.bin]
+        return LEFT if 2 * left >= self.rows_up_to[split.feature, -1] else RIGHT

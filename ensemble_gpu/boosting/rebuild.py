@@ -1,0 +1,268 @@
+"""The rebuild strategy: gradients of any loss, anew each round.
+
+Round t: g_i = w_i l'(y_i, F_i) and h_i = w_i l''(y_i, F_i) (Newton) or w_i (least squares) become
+integers relative to the largest of the round (boosting/integers.py), are added per (output,
+feature, code), and the best stump of the sums moves F.
+
+Leaf values are rounded to multiples of a power of two so small that F, a float64, is an exact sum
+of them: F does not depend on the order of anything, and staged predictions end in the prediction.
+With the engines' common exp (kernels/exponential.py) all of a round is the same to the last bit on
+every engine for the losses of this package; a user's loss that calls its library's exp or log is
+as portable as those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.boosting.integers import Fine, format_for, unit_of
+from ensemble_gpu.boosting.learner import StumpLearner
+from ensemble_gpu.boosting.steps import line_search
+from ensemble_gpu.boosting.strategy import Stump
+from ensemble_gpu.data.sampling import drawn_rows
+from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Cut, Engine
+from ensemble_gpu.losses import Loss
+
+# Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
+VALUE_BITS = 40
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be minimised: the mean of w_i loss(y_i, F_i), from F = `start` on.
+
+    `y` is [rows], or [outputs, rows] where every output has a target of its own; `weights` is None
+    or [rows]; `scale` a power of two, the order of magnitude of F.
+    """
+
+    loss: Loss
+    y: Any
+    weights: Any | None
+    start: np.ndarray
+    scale: float
+
+    @property
+    def joint(self) -> bool:
+        """Several outputs share a target: the loss takes F as [rows, outputs]."""
+        return self.y.ndim == 1 and len(self.start) > 1
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Each row takes part in a round with probability `share`, by a hash of (seed, round, row)."""
+
+    share: float
+    seed: int
+
+
+class Rebuild:
+    """The rebuild strategy on one engine."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        codes: Codes,
+        problem: Problem,
+        learner: StumpLearner,
+        step: str,
+        learning_rate: float,
+        sampling: Sampling,
+    ) -> None:
+        xp, where = engine.where.xp, engine.where
+        self.engine, self.codes, self.learner = engine, codes, learner
+        self.problem = replace(problem, loss=replace(problem.loss, exp=engine.exp))
+        self.step, self.rate, self.sampling = step, learning_rate, sampling
+        self.quantum = problem.scale * 2.0**-VALUE_BITS
+        outputs = len(problem.start)
+        start = np.rint(problem.start / self.quantum) * self.quantum
+        self.intercept = start
+        self.F = where.zeros((outputs, codes.n_rows), xp.float64) + where.put(start)[:, None]
+        self.format = format_for(engine, codes.n_rows, problem.weights)
+        self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
+        self.pending: Stump | None = None
+        self.moved = False
+        self.round = 0
+        self.units = 0.0, 0.0
+        self.zero = where.full(0.0)
+        self.reason = ""
+
+    # --- rows -------------------------------------------------------------------------------
+
+    def _by_block(self, function: Callable[[slice], Any]) -> list[Any]:
+        return self.engine.by_block(function, self.codes.n_rows)
+
+    def _store(self, name: str, rows: slice, value: Any) -> None:
+        """Rows of self.F or packed; all of them are replaced without a copy."""
+        if rows == slice(0, self.codes.n_rows):
+            setattr(self, name, value)
+        else:
+            getattr(self, name)[:, rows] = value
+
+    def _moved(self, rows: slice, stump: Stump, values: np.ndarray) -> Any:
+        """F[outputs, rows] with values[output, leaf] added to the rows of each leaf."""
+        cut = Cut(stump.bin, self.codes.width - 1, stump.missing_leaf)
+        return self.engine.move(self.F[:, rows], self.column[rows], cut, values)
+
+    def _argument(self, F: Any) -> Any:
+        """F as the loss takes it: [rows], [outputs, rows], or [rows, outputs] where joint."""
+        if self.problem.joint:
+            return self.engine.where.xp.permute_dims(F, (1, 0))
+        return F[0, :] if F.shape[0] == 1 else F
+
+    def _differentiate(self, rows: slice, F: Any) -> tuple[Any, Any]:
+        """Gradient and second derivative [outputs, rows] (ones where the step needs none)."""
+        xp, loss, y = self.engine.where.xp, self.problem.loss, self.problem.y[..., rows]
+        argument = self._argument(F)
+        if self.step == "newton":
+            g, h = loss.derivatives(y, argument)
+        else:
+            g, h = loss.gradient(y, argument), None
+        if self.problem.joint:
+            g, h = (None if a is None else xp.permute_dims(a, (1, 0)) for a in (g, h))
+        elif F.shape[0] == 1:
+            g, h = (None if a is None else a[None, :] for a in (g, h))
+        return g, h
+
+    def _refresh_rows(self, rows: slice) -> tuple[float, float]:
+        """Move F, pack the gradients of a block; returns their largest |s| and h.
+
+        Packed in the units of the round before, which are mostly this round's as well.
+        """
+        if self.pending is not None:
+            F = self._moved(rows, self.pending, self.pending.values)
+            self._store("F", rows, F)
+        g, h, part = self._gradients(rows)
+        xp, bits = self.engine.where.xp, self.format.bits
+        tops = max(float(xp.max(g)), -float(xp.min(g))), float(xp.max(h))
+        if all(unit_of(top, bits) <= u for top, u in zip(tops, self.units, strict=True)):
+            self._store("packed", rows, self.format.pack(g, h, part, self.units))
+        return tops
+
+    def _pack_rows(self, rows: slice) -> None:
+        self._store("packed", rows, self.format.pack(*self._gradients(rows), self.units))
+
+    def _gradients(self, rows: slice) -> tuple[Any, Any, Any]:
+        """g, h >= 0 [outputs, rows] of a block, and the rows' weight in this round."""
+        xp = self.engine.where.xp
+        g, h = self._differentiate(rows, self.F[:, rows])
+        h = xp.ones_like(g) if h is None else xp.maximum(h, self.zero)
+        part = self._taking_part(rows)
+        return self.format.weighed(g, part), self.format.weighed(h, part), part
+
+    def _taking_part(self, rows: slice) -> Any | None:
+        """Weight of every row in this round: its sample weight, or 0 where it was not drawn."""
+        weights = None if self.format.weights is None else self.format.weights[rows]
+        if self.sampling.share == 1.0:
+            return weights
+        where, xp = self.engine.where, self.engine.where.xp
+        drawn = drawn_rows(self.sampling.seed, self.round, rows, self.sampling.share, where)
+        if weights is None:
+            return xp.astype(drawn, xp.int64 if isinstance(self.format, Fine) else xp.float64)
+        return xp.where(drawn, weights, xp.zeros_like(weights))
+
+    # --- a round ----------------------------------------------------------------------------
+
+    def _sums(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Integer sums of s and h per (output, feature, code); None where s vanishes."""
+        largest = self._by_block(self._refresh_rows)
+        self.pending = None
+        top_s, top_h = (max(values) for values in zip(*largest, strict=True))
+        if not (top_s < math.inf and top_h < math.inf):
+            raise ValueError(
+                f"loss {self.problem.loss.name!r} gave a derivative that is not finite after "
+                f"{self.round} rounds; a loss must be finite for every finite y and F."
+            )
+        if top_s == 0.0 or top_h == 0.0:
+            return None
+        units = unit_of(top_s, self.format.bits), unit_of(top_h, self.format.bits)
+        if units != self.units:
+            self.units = units
+            self._by_block(self._pack_rows)
+        G, H = self.format.sums(self.codes, self.packed)
+        return -G, H
+
+    def best_stump(self) -> Stump | None:
+        sums = self._sums()
+        split = None if sums is None else self.learner.best(*sums)
+        if split is None:
+            self.reason = "no stump lowers the loss any further"
+            return None
+        loss, (unit_s, unit_h) = self.problem.loss, self.units
+        h = self.learner.coefficients(split) * (unit_s / unit_h)
+        stump = Stump(split.feature, split.bin, self.learner.missing_leaf(split), h, 1.0, 0.0)
+        alpha = 1.0
+        self.column = self.engine.column(self.codes, split.feature)
+        if self.step == "line_search":
+            alpha = self._search(stump, h)
+        elif self.step == "constant" and loss.curvature:
+            alpha = 1.0 / loss.curvature
+        elif self.step == "newton":
+            h = np.clip(h, -loss.longest_step, loss.longest_step)
+        values = np.rint(self.rate * alpha * h / self.quantum) * self.quantum
+        if not values.any():
+            self.reason = "no stump lowers the loss any further"
+            return None
+        gain = split.gain * unit_s * (unit_s / unit_h)
+        return replace(stump, values=values, alpha=self.rate * alpha, error=gain)
+
+    def _search(self, stump: Stump, h: np.ndarray) -> float:
+        """alpha of R(F + alpha h); slopes are sums of integers, the same in any order."""
+        loss = self.problem.loss
+
+        def slope(alpha: float) -> float:
+            parts = self._by_block(lambda rows: self._leaf_sums(rows, stump, alpha * h))
+            sums = np.sum(parts, axis=0)
+            return -math.fsum((h * sums.astype(np.float64)).ravel())
+
+        largest = float(np.abs(h).max())
+        limit = min(loss.longest_step / largest, 2.0**60)
+        return line_search(slope, 1.0 / (loss.curvature or 1.0), limit)
+
+    def _leaf_sums(self, rows: slice, stump: Stump, values: np.ndarray) -> np.ndarray:
+        """Integer sums [output, leaf] of s at F + values."""
+        xp, where = self.engine.where.xp, self.engine.where
+        F = self._moved(rows, stump, values)
+        g, _ = self._differentiate(rows, F)
+        weights = None if self.format.weights is None else self.format.weights[rows]
+        q = self.format.integers(g, weights, -self.units[0])
+        codes = self.column[rows]
+        zero = where.full(0, xp.int64)
+        left, absent = codes <= stump.bin, codes == self.codes.width - 1
+        leaf_q = (
+            xp.where(left[None, :], q, zero),
+            xp.where((~left & ~absent)[None, :], q, zero),
+            xp.where(absent[None, :], q, zero),
+        )
+        sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
+        for leaf, values_of_leaf in zip((LEFT, RIGHT, stump.missing_leaf), leaf_q, strict=True):
+            sums[:, leaf] += where.host(xp.sum(values_of_leaf, axis=1))
+        return sums
+
+    def follow(self, stump: Stump) -> None:
+        if not self.moved:
+            self.pending = stump  # moves F together with the next gradients
+        self.moved = False
+        self.round += 1
+
+    def training_loss(self, stump: Stump) -> float:
+        problem, xp = self.problem, self.engine.where.xp
+
+        def move(rows: slice) -> tuple[float, float]:
+            F = self._moved(rows, stump, stump.values)
+            self._store("F", rows, F)
+            value = problem.loss.value(problem.y[..., rows], self._argument(F))
+            if value.ndim > 1:
+                value = xp.sum(value, axis=0)
+            if problem.weights is None:
+                return float(xp.sum(value)), float(value.shape[0])
+            weights = problem.weights[rows]
+            return float(xp.sum(value * weights)), float(xp.sum(weights))
+
+        self.moved = True
+        total, weight = map(math.fsum, zip(*self._by_block(move), strict=True))
+        return total / weight

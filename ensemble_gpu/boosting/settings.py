@@ -1,0 +1,230 @@
+"""From an estimator's parameters to what the loop runs on.
+
+Boosting is functional gradient descent with stumps.
+R(f) = mean of l(y_i, f(x_i)) is lowered round by round: a stump h_t fits -dl/df at the rows
+(boosting/learner.py), a step rule says how far to go along it (boosting/steps.py),
+f <- f + nu alpha_t h_t. Which strategy follows the rows depends on the loss:
+
+exponential  rescale, where stump and step are those of an AdaBoost
+squared      gram: the cost of a round does not depend on the number of rows
+any other    rebuild: new gradients each round (also the two above, with subsampling)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.fitting import Setting
+from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
+from ensemble_gpu.boosting.integers import integer_weights
+from ensemble_gpu.boosting.learner import StumpLearner, Taste
+from ensemble_gpu.boosting.rebuild import Problem, Rebuild, Sampling
+from ensemble_gpu.boosting.rescale import Rescale
+from ensemble_gpu.boosting.rows import Binned, Rows, bin_rows, prepare
+from ensemble_gpu.boosting.rules import Rule, best_constant
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.kernels.protocol import Criterion, Engine
+from ensemble_gpu.losses import Loss, Multinomial, Squared, SquaredMargin
+from ensemble_gpu.model.additive import Rounds
+from ensemble_gpu.model.link import log_loss
+
+GRAM_MEMORY = 2**30
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The parameters of an estimator that gradient descent goes by, resolved."""
+
+    n_rounds: int
+    learning_rate: float
+    max_bins: int
+    step: str
+    subsample: float
+    seed: int
+    taste: Taste
+    gram_memory: int
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        *,
+        step: str,
+        subsample: float = 1.0,
+        n_features: int | None = None,
+        signs: np.ndarray | None = None,
+        votes: bool = False,
+        gram_memory: int = GRAM_MEMORY,
+    ) -> Descent:
+        p = estimator.n_features_in_
+        seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+        taste = Taste(
+            estimator.missing == "learn",
+            votes,
+            np.zeros(p, dtype=np.int64) if signs is None else signs,
+            p if n_features is None else n_features,
+            np.random.default_rng(seed),
+        )
+        return cls(
+            estimator.n_estimators,
+            float(estimator.learning_rate),
+            estimator.max_bins or MAX_BINS_LIMIT,
+            step,
+            float(subsample),
+            seed,
+            taste,
+            gram_memory,
+        )
+
+
+def rescale_setting(
+    estimator: Any, engine: Engine, rows: Rows, keep: Any, here: Where, rule: Rule
+) -> Setting:
+    """The exponential loss: weights that are rescaled from round to round."""
+    max_bins = estimator.max_bins or MAX_BINS_LIMIT
+    prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
+    matrix, layout = prepared.matrix, prepared.layout
+    learn = estimator.missing == "learn"
+    strategy = Rescale(
+        engine.histograms(matrix.codes, layout, prepared.log_weights),
+        matrix.codes,
+        layout,
+        rule,
+        Criterion(rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)),
+        float(estimator.learning_rate),
+        prepared.lightest,
+    )
+
+    def gains(rounds: Rounds) -> np.ndarray:
+        return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
+
+    return Setting(
+        strategy,
+        matrix,
+        start=np.zeros(rule.n_outputs),
+        constant=best_constant(rule, prepared.shares),
+        link=rule.link,
+        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
+        gains=gains,
+        cheap_loss=True,
+    )
+
+
+def classification_setting(
+    engine: Engine,
+    rows: Rows,
+    keep: Any,
+    here: Where,
+    loss: Loss,
+    n_classes: int,
+    descent: Descent,
+) -> Setting:
+    """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
+    binned = bin_rows(engine, rows, keep, descent.max_bins, here)
+    binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
+    setting = _setting(engine, binned, loss, n_classes if n_classes > 2 else 1, 1.0, descent)
+    return replace(setting, loss=mean_class_loss(loss, n_classes, here))
+
+
+def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> Callable[[Any, Any, Any], float]:
+    """The loss of outputs F for label indices."""
+
+    def mean_loss(F: Any, index: Any, weights: Any) -> float:
+        return _mean_loss(loss, class_target(loss, index, n_classes, here), F, weights, here)
+
+    return mean_loss
+
+
+def regression_setting(
+    engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: Descent
+) -> Setting:
+    """One output; the target is y itself."""
+    binned = bin_rows(engine, rows, keep, descent.max_bins, here)
+    scale = 1.0
+    if loss.link_name == "identity":
+        largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
+        scale = math.ldexp(1.0, math.frexp(largest)[1])
+    setting = _setting(engine, binned, loss, 1, scale, descent)
+
+    def mean_loss(F: Any, y: Any, weights: Any) -> float:
+        return _mean_loss(loss, y, F, weights, here)
+
+    return replace(setting, loss=mean_loss)
+
+
+def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
+    """What the loss takes for y: the class, +-1 [rows], or +-1 [classes, rows] for K > 2."""
+    xp = where.xp
+    if isinstance(loss, Multinomial):
+        return xp.astype(index, xp.int64)
+    if n_classes == 2:
+        return 2.0 * where.as_float64(index) - 1.0
+    own = index[None, :] == xp.arange(n_classes, dtype=index.dtype, device=where.device)[:, None]
+    return 2.0 * where.as_float64(own) - 1.0
+
+
+def _setting(
+    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: Descent
+) -> Setting:
+    where, codes, weights = engine.where, binned.matrix.codes, binned.weights
+    learner = StumpLearner(binned.matrix, descent.taste)
+    strategy: Gram | Rebuild
+    squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
+    if squared:
+        y = binned.target if n_outputs > 1 else binned.target[None, :]
+        targets = integer_targets(y, integer_weights(weights, WEIGHT_BITS, engine), engine)
+        strategy = Gram(
+            engine, codes, targets, learner, descent.learning_rate, descent.gram_memory,
+            descent.n_rounds,
+        )  # fmt: skip
+    else:
+        start = _best_constants(loss, binned, n_outputs, where)
+        problem = Problem(loss, binned.target, weights, start, scale)
+        strategy = Rebuild(
+            engine, codes, problem, learner, descent.step, descent.learning_rate,
+            Sampling(descent.subsample, descent.seed),
+        )  # fmt: skip
+    return Setting(
+        strategy,
+        binned.matrix,
+        start=strategy.intercept,
+        constant=strategy.intercept,
+        link=loss.link_name,
+        loss=lambda F, target, weights: math.nan,
+        gains=lambda rounds: rounds.error,
+        cheap_loss=squared,
+    )
+
+
+def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:
+    """On the host, so that its sums have one order; 0 for classes where phi has a kink.
+
+    The hinge's best constant is that kink, F = +-1, where no stump finds a way down.
+    """
+    if loss.task == "classification" and not loss.has_hessian:
+        return np.zeros(n_outputs)
+    y = where.host(binned.target)
+    weights = None if binned.weights is None else where.host(binned.weights)
+    if y.ndim == 1:
+        return loss.best_constant(y, weights)
+    return np.concatenate([loss.best_constant(y[k], weights) for k in range(n_outputs)])
+
+
+def _mean_loss(loss: Loss, y: Any, F: Any, weights: Any | None, where: Where) -> float:
+    """Weighted mean of l(y, F), F [rows, outputs]; summed over outputs with a y each."""
+    xp = where.xp
+    if y.ndim == 2:
+        value = xp.sum(loss.value(y, xp.permute_dims(F, (1, 0))), axis=0)
+    else:
+        value = loss.value(y, F if F.shape[1] > 1 else F[:, 0])
+    if weights is None:
+        return float(xp.mean(value))
+    weights = weights / xp.max(weights)
+    return float(xp.sum(value * weights) / xp.sum(weights))

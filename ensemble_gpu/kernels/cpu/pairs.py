@@ -1,0 +1,90 @@
+"""Gradients on the CPU: rows moved and packed, sums of packed pairs, counts of pairs of codes.
+
+Every function here is a serial body that a pool of Python threads calls on its share (they let go
+of the interpreter's lock): the work between them is NumPy's, and numba's own threads would spin on
+the cores while that runs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.cpu.histogram import _add_rows
+from ensemble_gpu.kernels.protocol import LEFT, PACK_BITS, RIGHT
+
+# PACK_ROWS times 2^PACK_BITS < 2^31: neither half of a part's sums can overflow.
+PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
+
+
+@njit(cache=True, nogil=True)
+def move(F, column, last_bin, missing_code, missing_leaf, values, out):
+    """out[k, i] = F[k, i] + values[k, leaf of column[i]]."""
+    for k in range(F.shape[0]):
+        left, right, missing = values[k, LEFT], values[k, RIGHT], values[k, missing_leaf]
+        for i in range(F.shape[1]):
+            code = column[i]
+            added = left if code <= last_bin else right
+            out[k, i] = F[k, i] + (missing if code == missing_code else added)
+
+
+@njit(cache=True, nogil=True)
+def pack(s, h, per_unit_s, per_unit_h, out):
+    """out = rint(s / unit) 2^32 + rint(h / unit); below 2^51, so the sum of floats is exact."""
+    for k in range(s.shape[0]):
+        for i in range(s.shape[1]):
+            upper = np.rint(s[k, i] * per_unit_s) * 4294967296.0
+            out[k, i] = np.int64(upper + np.rint(h[k, i] * per_unit_h))
+
+
+@njit(cache=True, nogil=True)
+def _unpack(packed, g, h):
+    """g, h += the two halves of the packed sums."""
+    for lane in range(packed.shape[0]):
+        for code in range(packed.shape[1]):
+            word = packed[lane, code]
+            low = word & np.int64(0xFFFFFFFF)
+            h[lane, code] += low
+            g[lane, code] += (word - low) >> np.int64(32)
+
+
+@njit(cache=True, nogil=True)
+def n_units(words, q):
+    """Units of work of `pair_sums`: (plane, tile, part of the rows)."""
+    return q.shape[0] * words.shape[0] * ((words.shape[1] + PACK_ROWS - 1) // PACK_ROWS)
+
+
+@njit(cache=True, nogil=True)
+def pair_sums(first, last, words, n_features, q, sums):
+    """sums[plane, upper or lower half of q, tile, lane, code] += units first ... last.
+
+    A 64-bit add serves both halves; after each part they are taken apart into int64 sums.
+    """
+    tiles, n = words.shape[0], words.shape[1]
+    parts = (n + PACK_ROWS - 1) // PACK_ROWS
+    packed = np.empty(sums.shape[3:], dtype=np.int64)
+    for u in range(first, last):
+        plane, tile, part = u // (parts * tiles), (u // parts) % tiles, u % parts
+        start = part * PACK_ROWS
+        stop = min(start + PACK_ROWS, n)
+        packed.fill(0)
+        _add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
+        _unpack(packed, sums[plane, 0, tile], sums[plane, 1, tile])
+
+
+@njit(cache=True, nogil=True)
+def pair_counts(own, other, weights, table):
+    """table[own code, other code] += weight of every row; 1 where there are no weights.
+
+    A table of 256 x 256 counts stays in the second-level cache.
+    """
+    width = table.shape[1]
+    flat = np.zeros(table.size, dtype=table.dtype)
+    if weights.shape[0]:
+        for i in range(own.shape[0]):
+            flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += weights[i]
+    else:
+        for i in range(own.shape[0]):
+            flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += 1
+    for code in range(table.shape[0]):
+        table[code] = flat[code * width : (code + 1) * width]

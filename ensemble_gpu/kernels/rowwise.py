@@ -1,0 +1,29 @@
+"""What happens to each row alone, by array-API calls: for engines without a kernel for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Cut
+
+
+def move(F: Any, column: Any, cut: Cut, values: np.ndarray, where: Where) -> Any:
+    """F[output, row] + values[output, leaf of the row's code]."""
+    xp = where.xp
+    left, missing = column <= cut.bin, column == cut.missing_code
+    planes = []
+    for k in range(F.shape[0]):
+        leaf = [where.full(v) for v in values[k]]
+        added = xp.where(missing, leaf[cut.missing_leaf], xp.where(left, leaf[LEFT], leaf[RIGHT]))
+        planes.append(F[k, :] + added)
+    return xp.stack(planes)
+
+
+def pack(s: Any, h: Any, unit_s: float, unit_h: float, where: Where) -> Any:
+    """rint(s / unit_s) 2^32 + rint(h / unit_h); below 2^51, so the sum of floats is exact."""
+    xp = where.xp
+    upper = xp.round(s * (1.0 / unit_s)) * 2.0**32
+    return xp.astype(upper + xp.round(h * (1.0 / unit_h)), xp.int64)

@@ -1,0 +1,99 @@
+"""Losses, by name and as objects: what boosting by gradient descent minimises.
+
+A loss is a small frozen object of pure array-API functions: `value`, `derivatives`, a link and a
+few facts. `losses/base.py` has the interface, the other files the formulas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ensemble_gpu.losses.base import Loss
+from ensemble_gpu.losses.custom import CustomLoss
+from ensemble_gpu.losses.margin import (
+    Exponential,
+    Hinge,
+    Logistic,
+    LogitBoost,
+    Margin,
+    SquaredMargin,
+    TruncatedSquared,
+)
+from ensemble_gpu.losses.multinomial import Multinomial
+from ensemble_gpu.losses.regression import Absolute, Huber, Poisson, Quantile, Squared
+
+CLASSIFICATION: dict[str, type[Loss]] = {
+    "exponential": Exponential,
+    "logistic": Logistic,
+    "squared": SquaredMargin,
+    "truncated_squared": TruncatedSquared,
+    "hinge": Hinge,
+}
+REGRESSION: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "absolute": Absolute,
+    "huber": Huber,
+    "quantile": Quantile,
+    "poisson": Poisson,
+}
+
+__all__ = [
+    "Absolute",
+    "CLASSIFICATION",
+    "CustomLoss",
+    "Exponential",
+    "Hinge",
+    "Huber",
+    "Logistic",
+    "LogitBoost",
+    "Loss",
+    "Margin",
+    "Multinomial",
+    "Poisson",
+    "Quantile",
+    "REGRESSION",
+    "Squared",
+    "SquaredMargin",
+    "TruncatedSquared",
+    "classification_loss",
+    "for_classes",
+    "regression_loss",
+]
+
+
+def classification_loss(loss: str | Loss, n_classes: int) -> Loss:
+    """The loss of a name, or the one given, for this number of classes."""
+    return for_classes(_resolve(loss, CLASSIFICATION, "classification"), n_classes)
+
+
+def regression_loss(loss: str | Loss) -> Loss:
+    """The loss of a name, or the one given."""
+    return _resolve(loss, REGRESSION, "regression")
+
+
+def for_classes(loss: Loss, n_classes: int) -> Loss:
+    """The form of a loss for K classes.
+
+    The logistic ones have one output for K = 2, and K for more (`Multinomial`). Another loss of
+    the margin stays what it is: with K outputs it takes one class against the rest.
+    """
+    if not isinstance(loss, Logistic | LogitBoost | Multinomial):
+        return loss
+    if isinstance(loss, Multinomial) and loss.n_classes not in (None, n_classes):
+        raise ValueError(f"loss is {loss!r}, but y holds {n_classes} classes.")
+    if n_classes > 2:
+        return Multinomial(n_classes, exp=loss.exp)
+    return Logistic(exp=loss.exp) if isinstance(loss, Multinomial) else loss
+
+
+def _resolve(loss: Any, named: dict[str, type[Loss]], task: str) -> Loss:
+    allowed = f"one of {', '.join(map(repr, named))} or a Loss for {task}"
+    if isinstance(loss, str):
+        if loss not in named:
+            raise ValueError(f"loss must be {allowed}; got {loss!r}.")
+        return named[loss]()
+    if not isinstance(loss, Loss):
+        raise TypeError(f"loss must be {allowed}; got {loss!r}.")
+    if loss.task != task:
+        raise ValueError(f"loss must be {allowed}; got {loss!r}, which is for {loss.task}.")
+    return loss

@@ -1,0 +1,133 @@
+"""What a loss is: its value, its two derivatives, its facts.
+
+l(y, F) is minimised over functions F by descent: a round fits -dl/dF at the rows (MATHS 4). The
+derivatives decide which stump wins, so they use only operations that IEEE 754 rounds correctly
+(+, -, *, /, comparisons, where, min, max) and `exp`, which training replaces by one that gives the
+same bits on every engine; no product that is inexact feeds a sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.losses.links import LINKS
+
+CLASSIFICATION, REGRESSION = "classification", "regression"
+
+
+def array_exp(x: Any) -> Any:
+    """e^x by the array's own library."""
+    return locate(x).xp.exp(x)
+
+
+class Facts:
+    """What is known of a loss without a row; attributes of the class."""
+
+    name: str
+    task: str  # "classification" or "regression"
+    link_name: str  # how F becomes a mean of y: losses/links.py
+    convex: bool = True  # in F
+    has_hessian: bool = True
+    curvature: float | None = None  # upper bound on the second derivative, where there is one
+    calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
+    longest_step: float = math.inf  # bound on the Newton step of a leaf
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(Facts):
+    """l(y, F), for every row on its own.
+
+    y and F are arrays of one namespace, device and floating data type, which the answers keep.
+    A subclass writes the facts, `value`, `derivatives` and `best_constant`; `CustomLoss` makes
+    a loss of plain functions.
+    """
+
+    exp: Callable[[Any], Any] = field(default=array_exp, repr=False, compare=False)
+
+    def value(self, y: Any, F: Any) -> Any:
+        """l(y, F)."""
+        raise NotImplementedError
+
+    def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
+        """dl/dF and d2l/dF2; a loss without the second gives ones in its place."""
+        raise NotImplementedError
+
+    def gradient(self, y: Any, F: Any) -> Any:
+        """dl/dF; at a kink, one of the subgradients."""
+        return self.derivatives(y, F)[0]
+
+    def hessian(self, y: Any, F: Any) -> Any:
+        """d2l/dF2; an error where there is none."""
+        if not self.has_hessian:
+            raise NotImplementedError(no_hessian(self.name))
+        return self.derivatives(y, F)[1]
+
+    def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The c (shape (1,); K values for K outputs) with the least weighted mean of l(y, c).
+
+        Always finite: where the minimum is at infinity, a bounded c comes near it.
+        """
+        raise NotImplementedError
+
+    def link(self, mean: Any) -> Any:
+        """F that stands for a mean of y; for classes the mean is the probability of +1."""
+        return LINKS[self.link_name].output(mean)
+
+    def inverse_link(self, F: Any) -> Any:
+        """The mean of y that F stands for."""
+        return LINKS[self.link_name].mean(F, self.exp)
+
+    def check_target(self, y: np.ndarray) -> None:
+        """Raise where y (on the host) is outside of the domain."""
+        if not np.isfinite(y).all():
+            raise ValueError(f"y contains NaN or infinity; loss {self.name!r} takes finite values.")
+
+
+def no_hessian(name: str) -> str:
+    return (
+        f"loss {name!r} has no second derivative (has_hessian is False); `derivatives` gives ones "
+        "in its place."
+    )
+
+
+def scaled(weights: np.ndarray | None, y: np.ndarray) -> np.ndarray:
+    """Weights over the largest of them, so that no sum overflows; ones where there are none."""
+    return np.ones(y.shape[0]) if weights is None else weights / np.max(weights)
+
+
+def weighted_mean(y: np.ndarray, weights: np.ndarray | None) -> float:
+    w = scaled(weights, y)
+    return float(np.sum(w * y) / np.sum(w))
+
+
+def increasing_root(slope: Callable[[float], float], low: float, high: float) -> float:
+    """Where an increasing function crosses zero in [low, high]; an end, if it does not.
+
+    The secant through the ends, an end that stays twice counting half (the Illinois rule), and a
+    bisection at every third step, so that the interval shrinks whatever the function.
+    """
+    below, above = slope(low), slope(high)
+    if below >= 0.0 or above <= 0.0:
+        return low if below >= 0.0 else high
+    stayed = 0
+    for step in range(200):
+        if high - low <= 1e-14 * max(abs(low), abs(high)):
+            break
+        c = low + (high - low) * (below / (below - above))
+        if step % 3 == 2 or not low < c < high:
+            c = 0.5 * low + 0.5 * high
+        at = slope(c)
+        if at == 0.0:
+            return c
+        if at < 0.0:
+            low, below, above = c, at, above * (0.5 if stayed < 0 else 1.0)
+        else:
+            high, above, below = c, at, below * (0.5 if stayed > 0 else 1.0)
+        stayed = -1 if at < 0.0 else 1
+    return 0.5 * low + 0.5 * high
