@@ -14,6 +14,8 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.boosting.rules import rule_for, shrinkage
 
+EXPONENTIAL = ("real", "discrete", "gentle")
+
 
 def after(estimator: Any, n_rounds: int) -> Any:
     """The fitted estimator as it was after its first `n_rounds` rounds.
@@ -98,8 +100,14 @@ def training_error_bound(estimator: Any) -> np.ndarray:
     -------
     ndarray [n_estimators_]; it can exceed 1, where it says nothing
     """
-    n_classes = len(estimator.classes_)
-    rule = rule_for(estimator.variant, n_classes)
+    variant, n_classes = getattr(estimator, "variant", None), len(estimator.classes_)
+    if variant not in EXPONENTIAL:
+        raise ValueError(
+            "The bound holds for AdaBoostClassifier with variant one of "
+            f"{', '.join(map(repr, EXPONENTIAL))}; got {type(estimator).__name__} with variant "
+            f"{variant!r}."
+        )
+    rule = rule_for(variant, n_classes)
     c = n_classes / 2.0 if rule.reports == "Z" else 1.0
     return c * np.cumprod(shrinkage(rule, estimator.errors_, estimator.alphas_))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
-from ensemble_gpu.diagnostics import margins, staged_errors, training_error_bound
+from ensemble_gpu.diagnostics import EXPONENTIAL, margins, staged_errors, training_error_bound
 
 # Okabe & Ito's colours, which colour-blind readers can tell apart.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
@@ -43,7 +43,8 @@ def plot_learning_curve(
 ) -> Any:
     """Training error, test error and the bound on the training error, round by round.
 
-    The bound is c prod Z_t (`diagnostics.training_error_bound`); the error axis is logarithmic,
+    The bound is c prod Z_t (`diagnostics.training_error_bound`), drawn where the loss is the
+    exponential one; the error axis is logarithmic,
     and a training error of zero leaves the picture at the bottom. Rounds are logarithmic too,
     because most happens in the first ones.
 
@@ -60,9 +61,11 @@ def plot_learning_curve(
     """
     ax = _axes(ax)
     rounds = np.arange(1, estimator.n_estimators_ + 1)
-    train, bound = staged_errors(estimator, X, y), training_error_bound(estimator)
-    product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
-    ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
+    train = staged_errors(estimator, X, y)
+    if getattr(estimator, "variant", None) in EXPONENTIAL:
+        bound = training_error_bound(estimator)
+        product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
+        ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
     curves = [train]
     if X_test is not None:
         curves.append(staged_errors(estimator, X_test, y_test))

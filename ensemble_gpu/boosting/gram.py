@@ -72,6 +72,18 @@ def _nearest(a: int, b: int) -> int:
 
 
 @njit(cache=True, nogil=True)
+def _leaf_units(c, rate, S, H, units):
+    """units = rint(nu c); returns by how much they lower the sum of w r^2."""
+    fall = 0.0
+    for k in range(c.shape[0]):
+        for leaf in range(c.shape[1]):
+            v = np.rint(rate * c[k, leaf])
+            units[k, leaf] = np.int64(v)
+            fall += v * (2.0 * float(S[k, leaf]) - v * float(H[k, leaf]))
+    return fall
+
+
+@njit(cache=True, nogil=True)
 def _accumulate(table):
     """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
     for c in range(1, table.shape[0] - 1):
@@ -140,16 +152,15 @@ class Gram:
         if split is None:
             self.reason = "no stump lowers the loss any further"
             return None
-        c = np.rint(self.rate * self.learner.coefficients(split))
-        if not c.any():
+        units = np.empty_like(split.S)
+        self.fall = _leaf_units(split.c, self.rate, split.S, split.H, units)
+        if not units.any():
             self.reason = "what is left of the residuals is below their resolution"
             return None
-        self.units = c.astype(np.int64)
-        leaves = split.S.astype(np.float64), split.H.astype(np.float64)
-        self.fall = float(np.sum(c * (2.0 * leaves[0] - c * leaves[1])))
+        self.units = units
         missing_leaf = self.learner.missing_leaf(split)
         gain = split.gain * self.quantum * self.quantum
-        values = c * self.quantum
+        values = units * self.quantum
         return Stump(split.feature, split.bin, missing_leaf, values, self.rate, gain)
 
     def follow(self, stump: Stump) -> None:

@@ -1,9 +1,9 @@
 """Gradients as integers: two formats for the rebuild strategy.
 
-Packed  g and h of a row in one 64-bit integer, PACK_BITS bits each, relative to the round's largest
-        w g and w h: one addition serves both. For many rows, where the sums are sure anyway.
-Fine    30 bits each, relative to the largest g and h, times an integer weight: for few rows, where a
-        row counts. A row of weight 3 is three rows, exactly.
+Packed  w g and w h of a row in one 64-bit integer, PACK_BITS bits each, relative to the largest of
+        the round: one addition serves both. For many rows; their rounding errors cancel.
+Fine    g and h with 30 bits each, relative to the largest, times an integer weight: for few rows,
+        where each counts. A row of weight 3 is three rows, exactly.
 """
 
 from __future__ import annotations

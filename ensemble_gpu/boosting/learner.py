@@ -13,7 +13,7 @@ import numpy as np
 
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.gain import Gain, best_gain
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
 
 
 @dataclass(frozen=True)
@@ -51,18 +51,6 @@ class StumpLearner:
             thresholds = np.zeros_like(thresholds)
             thresholds[drawn] = self.n_thresholds[drawn]
         return best_gain(S, H, thresholds, taste.learn_missing, taste.votes, taste.signs)
-
-    def coefficients(self, split: Gain) -> np.ndarray:
-        """c[output, leaf] in units of S / H: what the leaves say before any step rule."""
-        S, H = split.S[:, :ABSTAIN].astype(np.float64), split.H[:, :ABSTAIN].astype(np.float64)
-        c = np.zeros((S.shape[0], N_LEAVES))
-        if self.taste.votes:
-            total = H.sum(axis=1, keepdims=True)
-            size = np.abs(S).sum(axis=1, keepdims=True) / np.where(total > 0.0, total, 1.0)
-            c[:, :ABSTAIN] = np.sign(S) * size
-        else:
-            c[:, :ABSTAIN] = np.where(H > 0.0, S, 0.0) / np.where(H > 0.0, H, 1.0)
-        return c
 
     def missing_leaf(self, split: Gain) -> int:
         """Where missing values go; to the fuller side if there were none to learn from."""

@@ -88,6 +88,7 @@ class Rebuild:
         self.moved = False
         self.round = 0
         self.units = 0.0, 0.0
+        self.guess = 1.0 / (problem.loss.curvature or 1.0)
         self.zero = where.full(0.0)
         self.reason = ""
 
@@ -129,7 +130,7 @@ class Rebuild:
         return g, h
 
     def _refresh_rows(self, rows: slice) -> tuple[float, float]:
-        """Move F, pack the gradients of a block; returns their largest |s| and h.
+        """Move F, pack the gradients of a block; returns their largest |g| and h.
 
         Packed in the units of the round before, which are mostly this round's as well.
         """
@@ -168,18 +169,18 @@ class Rebuild:
     # --- a round ----------------------------------------------------------------------------
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Integer sums of s and h per (output, feature, code); None where s vanishes."""
+        """Integer sums of -g and h per (output, feature, code); None where g vanishes."""
         largest = self._by_block(self._refresh_rows)
         self.pending = None
-        top_s, top_h = (max(values) for values in zip(*largest, strict=True))
-        if not (top_s < math.inf and top_h < math.inf):
+        top_g, top_h = (max(values) for values in zip(*largest, strict=True))
+        if not (top_g < math.inf and top_h < math.inf):
             raise ValueError(
                 f"loss {self.problem.loss.name!r} gave a derivative that is not finite after "
                 f"{self.round} rounds; a loss must be finite for every finite y and F."
             )
-        if top_s == 0.0 or top_h == 0.0:
+        if top_g == 0.0 or top_h == 0.0:
             return None
-        units = unit_of(top_s, self.format.bits), unit_of(top_h, self.format.bits)
+        units = unit_of(top_g, self.format.bits), unit_of(top_h, self.format.bits)
         if units != self.units:
             self.units = units
             self._by_block(self._pack_rows)
@@ -192,27 +193,26 @@ class Rebuild:
         if split is None:
             self.reason = "no stump lowers the loss any further"
             return None
-        loss, (unit_s, unit_h) = self.problem.loss, self.units
-        h = self.learner.coefficients(split) * (unit_s / unit_h)
+        loss, (unit_g, unit_h) = self.problem.loss, self.units
+        h = split.c * (unit_g / unit_h)
         stump = Stump(split.feature, split.bin, self.learner.missing_leaf(split), h, 1.0, 0.0)
         alpha = 1.0
         self.column = self.engine.column(self.codes, split.feature)
         if self.step == "line_search":
             alpha = self._search(stump, h)
-        elif self.step == "constant" and loss.curvature:
-            alpha = 1.0 / loss.curvature
+        elif self.step == "constant":
+            alpha = 1.0 / (loss.curvature or 1.0)
         elif self.step == "newton":
             h = np.clip(h, -loss.longest_step, loss.longest_step)
         values = np.rint(self.rate * alpha * h / self.quantum) * self.quantum
         if not values.any():
             self.reason = "no stump lowers the loss any further"
             return None
-        gain = split.gain * unit_s * (unit_s / unit_h)
+        gain = split.gain * unit_g * (unit_g / unit_h)
         return replace(stump, values=values, alpha=self.rate * alpha, error=gain)
 
     def _search(self, stump: Stump, h: np.ndarray) -> float:
         """alpha of R(F + alpha h); slopes are sums of integers, the same in any order."""
-        loss = self.problem.loss
 
         def slope(alpha: float) -> float:
             parts = self._by_block(lambda rows: self._leaf_sums(rows, stump, alpha * h))
@@ -220,11 +220,13 @@ class Rebuild:
             return -math.fsum((h * sums.astype(np.float64)).ravel())
 
         largest = float(np.abs(h).max())
-        limit = min(loss.longest_step / largest, 2.0**60)
-        return line_search(slope, 1.0 / (loss.curvature or 1.0), limit)
+        limit = min(self.problem.loss.longest_step / largest, 2.0**60)
+        alpha = line_search(slope, self.guess, limit)
+        self.guess = alpha or self.guess
+        return alpha
 
     def _leaf_sums(self, rows: slice, stump: Stump, values: np.ndarray) -> np.ndarray:
-        """Integer sums [output, leaf] of s at F + values."""
+        """Integer sums [output, leaf] of -g at F + values."""
         xp, where = self.engine.where.xp, self.engine.where
         F = self._moved(rows, stump, values)
         g, _ = self._differentiate(rows, F)

@@ -28,7 +28,10 @@ NEVER = -1.0
 
 @dataclass(frozen=True)
 class Gain:
-    """The best split: `S[output, leaf]` and `H[output, leaf]` are its integer sums."""
+    """The best split: its integer sums S, H [output, leaf], and the leaves' values c in units S / H.
+
+    Abstaining rows have the value 0.
+    """
 
     gain: float
     feature: int
@@ -36,6 +39,7 @@ class Gain:
     missing_leaf: int
     S: np.ndarray
     H: np.ndarray
+    c: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -94,7 +98,23 @@ def _feature_gains(S, H, f, n, learn, votes, sign, buffer, gain):
 
 
 @njit(cache=True, nogil=True)
-def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf):
+def _leaf_values(S, H, votes, c):
+    """c = S / H of both leaves; votes: the sign of S times sum of |S| / sum of H."""
+    c[:] = 0.0
+    for k in range(S.shape[0]):
+        size, whole = 0.0, 0.0
+        for leaf in range(ABSTAIN):
+            size += abs(float(S[k, leaf]))
+            whole += float(H[k, leaf])
+        for leaf in range(ABSTAIN):
+            if votes:
+                c[k, leaf] = np.sign(float(S[k, leaf])) * (size / whole) if whole > 0.0 else 0.0
+            elif H[k, leaf] > 0:
+                c[k, leaf] = float(S[k, leaf]) / float(H[k, leaf])
+
+
+@njit(cache=True, nogil=True)
+def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c):
     """Of all splits within TIE of the highest gain the first in order of (feature, bin, side)."""
     p, width = S.shape[1], S.shape[2]
     buffer, gain = np.empty((4, width)), np.empty((2, width))
@@ -127,6 +147,7 @@ def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf):
             h_leaf[k, leaf] += H[k, f, code]
         s_leaf[k, record[2]] += S[k, f, width - 1]
         h_leaf[k, record[2]] += H[k, f, width - 1]
+    _leaf_values(s_leaf, h_leaf, votes, c)
     return gain[side, t]
 
 
@@ -143,10 +164,11 @@ def best_gain(
     With signs[f] = +-1 only splits whose right value is not below (above) the left one count.
     """
     record = np.zeros(3, dtype=np.int64)
-    s_leaf = np.zeros((S.shape[0], N_LEAVES), dtype=np.int64)
-    h_leaf = np.zeros((S.shape[0], N_LEAVES), dtype=np.int64)
-    gain = _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf)
+    leaves = np.zeros((2, S.shape[0], N_LEAVES), dtype=np.int64)
+    c = np.empty((S.shape[0], N_LEAVES))
+    s_leaf, h_leaf = leaves
+    gain = _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c)
     if gain <= 0.0:
         return None
     feature, last_bin, missing_leaf = record.tolist()
-    return Gain(gain, feature, last_bin, missing_leaf, s_leaf, h_leaf)
+    return Gain(gain, feature, last_bin, missing_leaf, s_leaf, h_leaf, c)

@@ -70,10 +70,26 @@ class CpuEngine:
         return np.ascontiguousarray(codes.data[feature // 8, :, feature % 8])
 
     def sums(self, codes: Codes, q: np.ndarray) -> np.ndarray:
-        each = Layout(np.array([0, codes.n_rows]), np.arange(q.shape[0])[:, None])
-        sums = _Sums(codes.data, codes.n_features, codes.width, each, self.run)
-        sums.add(q, (sums.all_rows[0], np.zeros((q.shape[0], 0), q.dtype)), sums.rows_of_part)
-        return sums.sums.reshape(q.shape[0], -1, codes.width)[:, : codes.n_features]
+        return self._unit_sums(pairs.plane_sums, codes, q, 1)[0]
+
+    def pair_sums(self, codes: Codes, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        G, H = self._unit_sums(pairs.pair_sums, codes, packed, 2)
+        return G, H
+
+    def _unit_sums(self, kernel: Any, codes: Codes, q: np.ndarray, results: int) -> np.ndarray:
+        """[result, plane, feature, code]: each thread adds its units into sums of its own."""
+        words, p = codes.data.view(np.uint64), codes.n_features
+        threads = self.run.limited_to(q.size * p, CELLS_PER_THREAD).threads
+        shape = (threads, q.shape[0], results, words.shape[0], 8, codes.width)
+        sums = np.zeros(shape, dtype=np.int64)
+        units = pairs.n_units(words, q)
+        bounds = [units * t // threads for t in range(threads + 1)]
+        self._map(
+            lambda t: kernel(bounds[t], bounds[t + 1], words, p, q, sums[t]), range(threads)
+        )
+        total = sums[0] if threads == 1 else sums.sum(axis=0)
+        total = total.reshape(q.shape[0], results, -1, codes.width)[:, :, :p]
+        return np.ascontiguousarray(np.swapaxes(total, 0, 1))
 
     def move(self, F: np.ndarray, column: np.ndarray, split: Cut, values: np.ndarray) -> np.ndarray:
         out = np.empty_like(F)
@@ -85,20 +101,6 @@ class CpuEngine:
         out = np.empty(s.shape, dtype=np.int64)
         pairs.pack(s, h, 1.0 / unit_s, 1.0 / unit_h, out)
         return out
-
-    def pair_sums(self, codes: Codes, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        planes, words = packed.shape[0], codes.data.view(np.uint64)
-        run = self.run.limited_to(packed.size * codes.n_features, CELLS_PER_THREAD)
-        sums = np.zeros((run.threads, planes, 2, words.shape[0], 8, codes.width), dtype=np.int64)
-        units = pairs.n_units(words, packed)
-        bounds = [units * w // run.threads for w in range(run.threads + 1)]
-
-        def add(w: int) -> None:
-            pairs.pair_sums(bounds[w], bounds[w + 1], words, codes.n_features, packed, sums[w])
-
-        self._map(add, range(run.threads))
-        total = sums.sum(axis=0).reshape(planes, 2, -1, codes.width)[:, :, : codes.n_features]
-        return np.ascontiguousarray(total[:, 0]), np.ascontiguousarray(total[:, 1])
 
     def pair_counts(self, codes: Codes, feature: int, weights: np.ndarray | None) -> np.ndarray:
         kind = np.int32 if weights is None else np.int64

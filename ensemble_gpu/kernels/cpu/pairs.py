@@ -48,10 +48,27 @@ def _unpack(packed, g, h):
             g[lane, code] += (word - low) >> np.int64(32)
 
 
-@njit(cache=True, nogil=True)
 def n_units(words, q):
-    """Units of work of `pair_sums`: (plane, tile, part of the rows)."""
-    return q.shape[0] * words.shape[0] * ((words.shape[1] + PACK_ROWS - 1) // PACK_ROWS)
+    """Units of work of the sums: (plane, tile, part of the rows)."""
+    return q.shape[0] * words.shape[0] * -(-words.shape[1] // PACK_ROWS)
+
+
+@njit(cache=True, nogil=True)
+def _unit(u, words):
+    """(plane, tile, first row, last row) of a unit."""
+    tiles, n = words.shape[0], words.shape[1]
+    parts = (n + PACK_ROWS - 1) // PACK_ROWS
+    start = (u % parts) * PACK_ROWS
+    return u // (parts * tiles), (u // parts) % tiles, start, min(start + PACK_ROWS, n)
+
+
+@njit(cache=True, nogil=True)
+def plane_sums(first, last, words, n_features, q, sums):
+    """sums[plane, 0, tile, lane, code] += q of the units first ... last."""
+    for u in range(first, last):
+        plane, tile, start, stop = _unit(u, words)
+        lanes = n_features - 8 * tile
+        _add_rows(words[tile], lanes, start, stop, q[plane], sums[plane, 0, tile])
 
 
 @njit(cache=True, nogil=True)
@@ -60,13 +77,9 @@ def pair_sums(first, last, words, n_features, q, sums):
 
     A 64-bit add serves both halves; after each part they are taken apart into int64 sums.
     """
-    tiles, n = words.shape[0], words.shape[1]
-    parts = (n + PACK_ROWS - 1) // PACK_ROWS
     packed = np.empty(sums.shape[3:], dtype=np.int64)
     for u in range(first, last):
-        plane, tile, part = u // (parts * tiles), (u // parts) % tiles, u % parts
-        start = part * PACK_ROWS
-        stop = min(start + PACK_ROWS, n)
+        plane, tile, start, stop = _unit(u, words)
         packed.fill(0)
         _add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
         _unpack(packed, sums[plane, 0, tile], sums[plane, 1, tile])
