@@ -10,7 +10,7 @@ from typing import Any
 import array_api_compat
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import CUDA, Where, locate
 
 INSTALL = (
     "install the package with CUDA support, pip install 'ensemble_gpu[cuda12]' or "
@@ -67,6 +67,15 @@ def place(device: int) -> Where:
         return locate(cupy.empty(0))
 
 
+def index_of(device: Any) -> int:
+    """The GPU's number from CuPy's, torch's or JAX's device object."""
+    for name in ("index", "id"):
+        number = getattr(device, name, None)
+        if isinstance(number, int):
+            return number
+    return 0
+
+
 def processors(device: int) -> int:
     """Multiprocessors of a GPU."""
     import cupy
@@ -88,6 +97,20 @@ def on_device(device: int) -> Any:
     return cupy.cuda.Device(device)
 
 
+@contextmanager
+def current(where: Where, task: str) -> Iterator[None]:
+    """A context in which CuPy works on the GPU of `where`; elsewhere nothing changes.
+
+    CuPy allocates on its current GPU whatever `device=` says, and that need not be the GPU of a
+    user's torch or JAX arrays. `task` is for the error where memory runs out.
+    """
+    if where.kind != CUDA or not available():
+        yield
+        return
+    with on_device(index_of(where.device)), naming_the_size(task, None):
+        yield
+
+
 def overwrite(array: Any, values: np.ndarray) -> None:
     """Copy host values into an existing CuPy array, in the order of the current stream."""
     array.set(np.ascontiguousarray(values, dtype=array.dtype))
@@ -101,8 +124,11 @@ def release() -> None:
 
 
 @contextmanager
-def naming_the_size(task: str, needed: int) -> Iterator[None]:
-    """Turn CuPy's out-of-memory error into one that says what for, how much, and what to do."""
+def naming_the_size(task: str, needed: int | None) -> Iterator[None]:
+    """Turn CuPy's out-of-memory error into one that says what for, how much, and what to do.
+
+    Without `needed`, how much is what CuPy says of the array that did not fit.
+    """
     import cupy
 
     try:
@@ -110,9 +136,10 @@ def naming_the_size(task: str, needed: int) -> Iterator[None]:
     except cupy.cuda.memory.OutOfMemoryError as error:
         release()
         free, total = cupy.cuda.Device().mem_info
+        wanted = f"{_size(needed)} of GPU memory" if needed else f"more GPU memory ({error})"
         raise MemoryError(
-            f"{task} needs {_size(needed)} of GPU memory; {_size(free)} of {_size(total)} are "
-            "free. Free other arrays, pass float32, or use device='cpu'."
+            f"{task} needs {wanted}; {_size(free)} of {_size(total)} are free. Free other arrays, "
+            "pass float32, or use device='cpu'."
         ) from error
 
 

@@ -33,6 +33,7 @@ REQUANTISE_EVERY = 256
 # ... or when a group's sum of q has fallen to this share: its resolution is wearing thin.
 WORN_SHARE = 0.125
 Q_LIMIT = fixedpoint.Q_LIMIT
+PER_NAT = fixedpoint.INV_LN2 * fixedpoint.UNIT
 # A split whose score is within this share of chance improves nothing.
 NO_GAIN = 1e-10
 # Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
@@ -73,8 +74,11 @@ def _fuller_side(rows):
 
 
 @njit(cache=True, nogil=True)
-def _remember(tables, feature, last_bin, missing_leaf, logs, leaf_of):
-    """tables[g, feature, code] += log factor of the code's leaf; fills leaf_of[code]."""
+def _remember(tables, fixed, feature, last_bin, missing_leaf, logs, leaf_of):
+    """tables[g, feature, code] += log factor of the code's leaf; fills leaf_of[code].
+
+    `fixed` holds the same in fixed point (fixedpoint.from_log).
+    """
     width = leaf_of.shape[0]
     for code in range(width - 1):
         leaf_of[code] = LEFT if code <= last_bin else RIGHT
@@ -82,6 +86,7 @@ def _remember(tables, feature, last_bin, missing_leaf, logs, leaf_of):
     for g in range(logs.shape[0]):
         for code in range(width):
             tables[g, feature, code] += logs[g, leaf_of[code]]
+            fixed[g, feature, code] = np.int64(np.rint(tables[g, feature, code] * PER_NAT))
 
 
 @njit(cache=True, nogil=True)
@@ -151,6 +156,7 @@ class Rescale:
         self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
         self.leaf_of = np.zeros(codes.width, dtype=np.int64)
         self.log_tables = np.zeros((groups, codes.n_features, codes.width))
+        self.fixed_tables = np.zeros(self.log_tables.shape, dtype=np.int64)
         self.used = np.zeros(codes.n_features, dtype=bool)
         self.logs = np.zeros((groups, N_LEAVES))
         self.ratio = np.ones((groups, N_LEAVES))
@@ -163,7 +169,7 @@ class Rescale:
 
     def _requantise(self) -> None:
         used = np.flatnonzero(self.used)
-        exponent = self.histograms.requantise(fixedpoint.from_log(self.log_tables), used)
+        exponent = self.histograms.requantise(self.fixed_tables, used)
         self.top_exponent = int(exponent.max())
         self.scale = np.ldexp(1.0, exponent - self.top_exponent)
         self.rounds_since = 0
@@ -206,8 +212,9 @@ class Rescale:
     def follow(self, stump: Stump) -> None:
         self.loss = self.training_loss(stump)
         _remember(
-            self.log_tables, stump.feature, stump.bin, stump.missing_leaf, self.logs, self.leaf_of
-        )
+            self.log_tables, self.fixed_tables, stump.feature, stump.bin, stump.missing_leaf,
+            self.logs, self.leaf_of,
+        )  # fmt: skip
         self.used[stump.feature] = True
         kept = _fold(self.logs, self.rows, self.scale, self.ratio)
         self.rounds_since += 1

@@ -63,13 +63,41 @@ class Table:
 
 
 @njit(cache=True, nogil=True)
-def _accumulate(place, values, missing_leaf, table, missing):
-    """Add stumps, one round after the other, to a table: intervals <= place go left."""
+def _accumulate(owner, place, first, values, missing_leaf, table, missing):
+    """Add stumps, one round after the other, to the tables: intervals <= place go left.
+
+    Round t belongs to table owner[t], whose intervals are the rows first[u] ... first[u + 1] - 1.
+    """
     for t in range(place.shape[0]):
+        u = owner[t]
         for k in range(values.shape[1]):
-            for i in range(table.shape[0]):
+            for i in range(first[u], first[u + 1]):
                 table[i, k] += values[t, k, LEFT] if i <= place[t] else values[t, k, RIGHT]
-            missing[k] += values[t, k, missing_leaf[t]]
+            missing[u, k] += values[t, k, missing_leaf[t]]
+
+
+def _tables(rounds: Rounds, n_outputs: int) -> dict[int, Table]:
+    """The table of every feature that a round uses: one sort by (feature, threshold) for all."""
+    order = np.lexsort((rounds.threshold, rounds.feature))
+    feature, threshold = rounds.feature[order], rounds.threshold[order]
+    new_feature = np.diff(feature, prepend=-1) != 0
+    new = new_feature.copy()
+    new[1:] |= threshold[1:] != threshold[:-1]
+    table_of = np.cumsum(new_feature) - 1
+    owner, place = np.empty((2, len(order)), dtype=np.int64)
+    owner[order], place[order] = table_of, np.cumsum(new) - 1
+    place += owner  # each table has one interval more than thresholds
+    thresholds, used = threshold[new], feature[new_feature]
+    start = np.concatenate([[0], np.cumsum(np.bincount(table_of[new]))]).astype(np.int64)
+    first = start + np.arange(len(start))
+    values = np.zeros((first[-1], n_outputs))
+    missing = np.zeros((len(used), n_outputs))
+    _accumulate(owner, place, first, rounds.values, rounds.missing_leaf, values, missing)
+    values, missing = values + 0.0, missing + 0.0
+    return {
+        f: Table(thresholds[start[u] : start[u + 1]], values[first[u] : first[u + 1]], missing[u])
+        for u, f in enumerate(used.tolist())
+    }
 
 
 def stump_values(
@@ -94,14 +122,7 @@ class AdditiveModel:
     """
 
     def __init__(self, rounds: Rounds, n_features: int, intercept: np.ndarray) -> None:
-        tables = {}
-        for f in np.unique(rounds.feature):
-            at = rounds.feature == f
-            thresholds, place = np.unique(rounds.threshold[at], return_inverse=True)
-            values = np.zeros((len(thresholds) + 1, len(intercept)))
-            missing = np.zeros(len(intercept))
-            _accumulate(place, rounds.values[at], rounds.missing_leaf[at], values, missing)
-            tables[int(f)] = Table(thresholds, values + 0.0, missing + 0.0)
+        tables = _tables(rounds, len(intercept))
         self._set(rounds, n_features, np.array(intercept, dtype=np.float64), tables)
 
     def _set(self, rounds: Rounds, n_features: int, intercept: np.ndarray, tables: Any) -> None:

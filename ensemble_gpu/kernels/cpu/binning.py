@@ -7,12 +7,17 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.data.binning import midpoints, sample_positions
-from ensemble_gpu.kernels.cpu.search import BLOCK_ROWS, count_below, load_column
+from ensemble_gpu.data.binning import sample_positions
+from ensemble_gpu.kernels.cpu.search import (
+    BLOCK_ROWS,
+    GUIDE_BUCKETS,
+    guided_count,
+    load_column,
+    make_guide,
+)
 from ensemble_gpu.kernels.cpu.threads import Run
 
 LANES = 8  # features per tile
-GUIDE_BUCKETS = 1024
 CELLS_PER_THREAD = 40_000
 
 
@@ -55,6 +60,18 @@ def _cut_positions(values, max_bins, cuts):
     return found
 
 
+@njit(cache=True, nogil=True)
+def _edges(values, max_bins):
+    """`data.binning.midpoints` at the cuts of one sorted column."""
+    cuts = np.empty(max_bins, dtype=np.int64)
+    out = np.empty(_cut_positions(values, max_bins, cuts))
+    for i in range(out.shape[0]):
+        below, above = np.float64(values[cuts[i] - 1]), np.float64(values[cuts[i]])
+        middle = below * 0.5 + above * 0.5
+        out[i] = middle if middle < above else below
+    return out
+
+
 def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[np.ndarray]:
     """Edges of every column (see data/binning.py), sorted by a few threads."""
     chosen = rows[sample_positions(rows.shape[0])]
@@ -66,10 +83,7 @@ def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[
 
     def one(feature: int) -> np.ndarray:
         sample[feature].sort()
-        values = sample[feature, : chosen.shape[0] - missing[feature]].astype(np.float64)
-        cuts = np.empty(max_bins, dtype=np.int64)
-        at = cuts[: _cut_positions(values, max_bins, cuts)]
-        return midpoints(values[at - 1], values[at])
+        return _edges(sample[feature, : chosen.shape[0] - missing[feature]], max_bins)
 
     if threads == 1 or sample.size < 100_000:
         return [one(f) for f in range(n_features)]
@@ -78,22 +92,17 @@ def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[
 
 
 @njit(cache=True, nogil=True)
-def _bucket(x, low, scale, buckets):
-    """Which of equally wide buckets holds x: monotone in x, so it brackets the edges."""
-    return np.int32(min(max((x - low) * scale, 0.0), buckets - 1.0))
-
-
-@njit(cache=True, nogil=True)
-def _make_guide(edges, n_edges, low, scale, guide):
-    """guide[b] = edges in buckets below b; returns the most edges that share a bucket."""
-    most = 0
-    e = 0
-    for b in range(guide.shape[0]):
-        guide[b] = e
-        while e < n_edges and _bucket(edges[e], low, scale, guide.shape[0]) == b:
-            e += 1
-        most = max(most, e - guide[b])
-    return most
+def _guides(edges, n_edges, low, scale, guides, steps):
+    """Guides of all features (see search.py), and the halvings that each search takes."""
+    for f in range(n_edges.shape[0]):
+        if n_edges[f] > 0:
+            low[f] = edges[f, 0]
+            width = edges[f, n_edges[f] - 1] - low[f]
+            slope = (GUIDE_BUCKETS - 1.0) / width if width > 0.0 else np.inf
+            scale[f] = slope if slope < np.inf else 0.0
+            most = make_guide(edges[f], n_edges[f], low[f], scale[f], guides[f])
+            while 1 << steps[f] <= most:
+                steps[f] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -104,10 +113,7 @@ def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, 
     place = np.empty(n, dtype=np.int32)
     for f in range(X.shape[1]):
         absent = load_column(X, rows, f, start, x, low[f])
-        guide = guides[f]
-        for i in range(n):
-            place[i] = guide[_bucket(x[i], low[f], scale[f], guide.shape[0])]
-        count_below(x, edges[f], steps[f], place)
+        guided_count(x, edges[f], guides[f], low[f], scale[f], steps[f], place)
         tile, lane = f // LANES, f % LANES
         for i in range(n):
             out[tile, start + i, lane] = place[i]
@@ -143,16 +149,11 @@ def encode(
     padded = np.full((n_features, 2 * longest + 1), np.inf)
     guides = np.zeros((n_features, GUIDE_BUCKETS), dtype=np.int32)
     low, scale = np.zeros(n_features), np.zeros(n_features)
-    steps = np.zeros(n_features, dtype=np.int64)
+    steps = np.ones(n_features, dtype=np.int64)
     for f, e in enumerate(edges):
-        if len(e):
-            padded[f, : len(e)] = e
-            low[f] = e[0]
-            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                slope = (GUIDE_BUCKETS - 1) / (e[-1] - e[0])
-            scale[f] = slope if np.isfinite(slope) else 0.0
-            most = _make_guide(padded[f], len(e), low[f], scale[f], guides[f])
-            steps[f] = int(most).bit_length()
+        padded[f, : len(e)] = e
+    n_edges = np.array([len(e) for e in edges], dtype=np.int64)
+    _guides(padded, n_edges, low, scale, guides, steps)
     tiles = -(-n_features // LANES)
     codes = np.zeros((tiles, n, LANES), dtype=np.uint8 if width <= 256 else np.uint16)
     run.limited_to(n * n_features, CELLS_PER_THREAD).call(

@@ -197,16 +197,12 @@ class CpuHistograms:
 
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         totals = self.totals
-        groups, tiles, lanes, width = totals.sums.shape
-        tables = np.zeros((groups, tiles * lanes, width), dtype=np.int64)
-        tables[:, : totals.n_features] = log_tables
-        exponent = np.zeros(groups, dtype=np.int64)
+        exponent = np.zeros(totals.sums.shape[0], dtype=np.int64)
         logs = np.empty(self.q.shape[1], dtype=np.int64)
         self.run.call(
             requantise.requantise_serial, requantise.requantise_parallel,
-            self.codes, totals.parts, totals.group_of, tables.reshape(totals.sums.shape),
-            np.unique(used // lanes), self.log_weights, logs, self.powers, exponent,
-            self.q, self.largest,
+            self.codes, totals.parts, totals.group_of, log_tables, used, self.log_weights, logs,
+            self.powers, exponent, self.q, self.largest,
         )  # fmt: skip
         totals.sums[:] = 0
         totals.add(self.q, totals.all_rows, totals.rows_of_part)
@@ -221,7 +217,7 @@ class CpuHistograms:
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
-        largest = self.largest.max(axis=0)
+        largest = np.maximum.reduce(self.largest)
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:

@@ -7,6 +7,27 @@ from numba import njit, prange
 
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
 
+LANES = 8  # features per tile of codes
+
+
+@njit(cache=True, nogil=True)
+def _table(tables, group, feature, nothing):
+    """A feature's table; nothing for the lanes of the last tile that hold no feature."""
+    return tables[group, feature] if feature < tables.shape[1] else nothing
+
+
+@njit(cache=True, nogil=True)
+def _add_tile(tile, tables, group, first, nothing, start, stop, logs):
+    """logs += the group's tables of eight features from `first` on, at the codes of each row."""
+    t0, t1 = _table(tables, group, first, nothing), _table(tables, group, first + 1, nothing)
+    t2, t3 = _table(tables, group, first + 2, nothing), _table(tables, group, first + 3, nothing)
+    t4, t5 = _table(tables, group, first + 4, nothing), _table(tables, group, first + 5, nothing)
+    t6, t7 = _table(tables, group, first + 6, nothing), _table(tables, group, first + 7, nothing)
+    for i in range(start, stop):
+        c0, c1, c2, c3 = tile[i, 0], tile[i, 1], tile[i, 2], tile[i, 3]
+        c4, c5, c6, c7 = tile[i, 4], tile[i, 5], tile[i, 6], tile[i, 7]
+        logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
+
 
 @njit(cache=True, nogil=True)
 def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top):
@@ -16,17 +37,14 @@ def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, l
     """
     c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
     group = group_of[plane, c]
+    nothing = np.zeros(tables.shape[2], dtype=np.int64)
     weighted = start_log.shape[0] > 0
     for i in range(start, stop):
         logs[i] = start_log[i] if weighted else 0
     for u in range(used.shape[0]):
-        tile, table = codes[used[u]], tables[group, used[u]]
-        t0, t1, t2, t3 = table[0], table[1], table[2], table[3]
-        t4, t5, t6, t7 = table[4], table[5], table[6], table[7]
-        for i in range(start, stop):
-            c0, c1, c2, c3 = tile[i, 0], tile[i, 1], tile[i, 2], tile[i, 3]
-            c4, c5, c6, c7 = tile[i, 4], tile[i, 5], tile[i, 6], tile[i, 7]
-            logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
+        tile = used[u] // LANES
+        if u == 0 or tile != used[u - 1] // LANES:
+            _add_tile(codes[tile], tables, group, LANES * tile, nothing, start, stop, logs)
     highest = logs[start]
     for i in range(start, stop):
         highest = max(highest, logs[i])

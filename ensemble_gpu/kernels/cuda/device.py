@@ -120,13 +120,4 @@ def device_for(where: Where, plan: LaunchPlan | None) -> Device:
         raise ValueError(
             "The CUDA engine runs on CUDA arrays; got NumPy arrays. device='cuda' moves them."
         )
-    return CupyDevice(where, device_index(where.device), plan)
-
-
-def device_index(device: Any) -> int:
-    """The GPU's number from CuPy's, torch's or JAX's device object."""
-    for name in ("index", "id"):
-        number = getattr(device, name, None)
-        if isinstance(number, int):
-            return number
-    return 0
+    return CupyDevice(where, gpu.index_of(where.device), plan)

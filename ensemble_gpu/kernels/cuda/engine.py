@@ -1,24 +1,40 @@
 """The CUDA engine: numba kernels over device arrays. See kernels/protocol.py for the contract.
 
-A round is three launches (update, score, choose), two small copies to the device (factors, scales)
-and one back (the record of the best split).
+What a round costs, in launches and copies between host and device:
+
+AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales) and
+          one back (the record of the best split).
+gram      none: its rounds are the host's. Each table costs a sort of the rows, a gather of the
+          codes and a build; a round without a table 4 launches for the sums, a copy back.
+rebuild   the engine's part: move (1 launch, the leaf values to the device), exp (1), pack (1),
+          sums (3: words, zero, build; Fine 5; one copy of the sums back), column (1). Nothing is
+          allocated but the results. The loss's own arithmetic comes on top, some 10 launches for
+          the logistic loss, and the largest |g| and h (3 reductions, 3 numbers back); a line
+          search adds a move, the gradient and 3 sums for each slope.
+
+GPU work is queued on CuPy's current stream. Methods make their GPU the current one; array calls
+between them need `arrays.cupy.current`, as CuPy's functions ignore the argument `device`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import SAMPLE_ROWS
-from ensemble_gpu.kernels import exponential, fixedpoint, rowwise
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels import exponential, fixedpoint
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.device import Device, device_for
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.protocol import (
+    LEFT,
     N_LEAVES,
+    RIGHT,
     Codes,
     Criterion,
     Cut,
@@ -29,11 +45,12 @@ from ensemble_gpu.kernels.protocol import (
 )
 from ensemble_gpu.kernels.reference import ReferenceEngine
 
-# Row and cell counters of the kernels are int32.
-MOST_ROWS = 2**31 - 1
-# Digits of wide integers, so that each fits the kernels' int32.
-DIGIT_BITS = 30
-DIGIT = (1 << DIGIT_BITS) - 1
+# Row counters of the kernels are int32 and go up to a grid (below 2^20 threads) beyond the last.
+MOST_ROWS = 2**31 - 2**20
+# The kernels add int32: an int64 is two words.
+WORDS, WORD_BITS = 2, 32
+# Sums of pairs of codes that are on the device at once.
+PAIR_BYTES = 2**28
 # A factor that says: rows with this code keep their q.
 KEEP = -1.0
 
@@ -46,9 +63,17 @@ class CudaEngine:
     def __init__(self, where: Where, plan: LaunchPlan | None = None) -> None:
         self.device: Device = device_for(where, plan)
         self.where = self.device.where
+        self._summed: Rows | None = None
+        self._powers: tuple[Any, Any] | None = None
 
     def adopt(self, array: Any) -> Any:
-        return self.device.adopt(array)
+        """float64 where a library without 64-bit numbers gave narrower ones, which are exact."""
+        xp = self.where.xp
+        ours = self.device.adopt(array)
+        if not xp.isdtype(ours.dtype, "real floating") or ours.dtype == xp.float64:
+            return ours
+        with self.device.active(f"a copy of {ours.shape[0]} numbers", 8 * ours.shape[0]):
+            return xp.astype(ours, xp.float64)
 
     def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         """Sorting is the array library's: the reference engine's code, on this device."""
@@ -81,7 +106,9 @@ class CudaEngine:
     def _counts(self, codes: Any, layout: Layout, p: int, width: int) -> np.ndarray:
         """Rows per (class, feature, code): the histogram of a plane of ones, a group a class."""
         each = np.arange(layout.n_classes)[None, :]
-        return self._build(codes, Layout(layout.starts, each), 1, p, width)
+        rows = Rows(self.device, codes, Layout(layout.starts, each), width)
+        rows.q[...] = 1
+        return rows.fetch(p)
 
     def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> CudaHistograms:
         needed = (4 * layout.n_planes + 8) * codes.n_rows
@@ -89,63 +116,117 @@ class CudaEngine:
             return CudaHistograms(self.device, codes, layout, log_weights)
 
     def column(self, codes: Codes, feature: int) -> Any:
-        lanes, xp = histogram.lanes_of(codes.width), self.device.where.xp
-        bits = 64 // lanes
-        shifted = codes.data[feature // lanes, :] >> xp.asarray(
-            bits * (feature % lanes), dtype=xp.uint64
-        )
-        return xp.astype(shifted & xp.asarray((1 << bits) - 1, dtype=xp.uint64), xp.int32)
+        """A word's bytes are its codes, the first lane first (GPUs and hosts are little-endian)."""
+        lanes, xp = histogram.lanes_of(codes.width), self.where.xp
+        with self.device.active(f"codes of {codes.n_rows} rows", 4 * codes.n_rows):
+            tile = codes.data[feature // lanes, :].view(xp.uint8 if lanes == 8 else xp.uint16)
+            return xp.astype(xp.reshape(tile, (-1, lanes))[:, feature % lanes], xp.int32)
 
     def sums(self, codes: Codes, q: Any) -> np.ndarray:
-        """The kernel adds int32: an int64 is taken in digits of 30 bits, signed at the top."""
-        digits = [q & DIGIT, (q >> DIGIT_BITS) & DIGIT, q >> (2 * DIGIT_BITS)]
-        low, middle, high = (self._plane_sums(codes, d) for d in digits)
-        return low + (middle << DIGIT_BITS) + (high << (2 * DIGIT_BITS))
+        """Exact modulo 2^64, as sums of words are."""
+        with self._summing(codes, q):
+            return self._words(codes, q).fetch_wide(codes.n_features)
 
     def pair_sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
-        h = packed & 0xFFFFFFFF
-        return self._plane_sums(codes, (packed - h) >> 32), self._plane_sums(codes, h)
+        """0 <= h < 2^31, so the words are h and g."""
+        with self._summing(codes, packed):
+            H, G = self._words(codes, packed).fetch_words(codes.n_features)
+        return G, H
 
-    def _plane_sums(self, codes: Codes, q: Any) -> np.ndarray:
-        """A group a plane; q fits int32."""
+    def _summing(self, codes: Codes, q: Any) -> AbstractContextManager[None]:
         planes, n = q.shape
-        layout = Layout(np.array([0, n]), np.arange(planes)[:, None])
-        return self._build(codes.data, layout, q, codes.n_features, codes.width)
+        return self.device.active(f"sums of {planes} x {n} integers", 8 * planes * n)
+
+    def _words(self, codes: Codes, q: Any) -> Rows:
+        """The lower words of q[plane, row], then the upper ones, a group each; buffers are kept."""
+        planes, n = q.shape
+        rows = self._summed
+        if rows is None or rows.codes is not codes.data or rows.groups != WORDS * planes:
+            layout = Layout(np.array([0, n]), np.arange(WORDS * planes)[:, None])
+            self._summed = rows = Rows(self.device, codes.data, layout, codes.width)
+        rows.words[...] = self._in_words(q)
+        return rows
+
+    def _in_words(self, q: Any) -> Any:
+        """An int64 array as int32 [word, ...]: a view, the lower word first."""
+        xp = self.where.xp
+        words = xp.reshape(xp.ascontiguousarray(q).view(xp.int32), (*q.shape, WORDS))
+        return xp.permute_dims(words, (q.ndim, *range(q.ndim)))
 
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         """Rows in order of the feature's code; then every code is a group."""
-        xp, width = self.device.where.xp, codes.width
-        order = xp.argsort(self.column(codes, feature), stable=True)
-        starts = np.concatenate([[0], np.cumsum(codes.counts.sum(axis=0)[feature])])
-        layout = Layout(starts, np.arange(width)[None, :])
-        in_order = xp.take(codes.data, order, axis=1)
-        if weights is None:
-            return self._build(in_order, layout, 1, codes.n_features, width).astype(np.int32)
-        weights = xp.take(weights, order)[None, :]
-        high, low = (
-            self._build(in_order, layout, digit, codes.n_features, width)
-            for digit in (weights >> DIGIT_BITS, weights & DIGIT)
-        )
-        return low + (high << DIGIT_BITS)
+        xp, width, n = self.where.xp, codes.width, codes.n_rows
+        tiles, planes = codes.data.shape[0], 1 if weights is None else WORDS
+        starts = [0, *np.cumsum(codes.counts.sum(axis=0)[feature]).tolist()]
+        dtype = np.int32 if weights is None else np.int64
+        counts = np.zeros((width, codes.n_features, width), dtype=dtype)
+        a_code = 8 * planes * tiles * histogram.lanes_of(width) * histogram.stride_of(width)
+        step = max(1, PAIR_BYTES // a_code)
+        needed = (12 + 8 * tiles + 4 * planes) * n + a_code * min(step, width)
+        with self.device.active(f"pairs of codes of {n} rows", needed):
+            order = xp.argsort(self.column(codes, feature), stable=True)
+            for first in range(0, width, step):
+                ends = starts[first : first + step + 1]
+                if ends[0] < ends[-1]:
+                    here = order[ends[0] : ends[-1]]
+                    counts[first : first + step] = self._pairs(codes, here, ends, weights)
+        return counts
 
-    def _build(self, codes: Any, layout: Layout, q: Any, p: int, width: int) -> np.ndarray:
-        """Sums [group, feature, code] of q (planes of int32 values, or one value for all)."""
-        device = self.device
-        with device.active(f"summing over {layout.n_rows} rows", 4 * layout.n_rows):
-            rows = Rows(device, codes, layout, width)
-            rows.q[...] = q
-            rows.build()
-            sums = device.where.host(rows.sums)
-        return sums.reshape(layout.n_groups, -1, rows.stride)[:, :p, :width].copy()
+    def _pairs(self, codes: Codes, order: Any, ends: list[int], weights: Any | None) -> np.ndarray:
+        """Counts [group, feature, code] of rows in order, group g those up to ends[g + 1]."""
+        xp, groups = self.where.xp, len(ends) - 1
+        planes = 1 if weights is None else WORDS
+        group_of = np.arange(planes * groups).reshape(planes, groups)
+        layout = Layout(np.array(ends) - ends[0], group_of)
+        blocks = self.device.plan.blocks + groups  # so that a full code is shared by many
+        in_order = xp.take(codes.data, order, axis=1)
+        rows = Rows(self.device, in_order, layout, codes.width, blocks)
+        if weights is None:
+            rows.q[...] = 1
+            return rows.fetch(codes.n_features)
+        rows.q[...] = self._in_words(xp.take(weights, order))
+        return rows.fetch_wide(codes.n_features)
 
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
-        return rowwise.move(F, column, cut, values, self.where)
+        device, xp, plan = self.device, self.where.xp, self.device.plan
+        sides = np.ascontiguousarray(values[:, [LEFT, RIGHT, cut.missing_leaf]])
+        with device.active(f"outputs {tuple(F.shape)}", 8 * math.prod(F.shape)):
+            out = xp.empty(F.shape, dtype=xp.float64, device=self.where.device)
+            rowwise.launch_move(
+                cut.bin, cut.missing_code, plan.blocks, plan.threads, device.stream(),
+                device.handle(xp.ascontiguousarray(F)),
+                device.handle(xp.ascontiguousarray(column)),
+                device.handle(self.where.put(sides)), device.handle(out),
+            )  # fmt: skip
+            return out
 
     def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
-        return rowwise.pack(s, h, unit_s, unit_h, self.where)
+        device, xp, plan = self.device, self.where.xp, self.device.plan
+        with device.active(f"packed gradients {tuple(s.shape)}", 8 * math.prod(s.shape)):
+            out = xp.empty(s.shape, dtype=xp.int64, device=self.where.device)
+            rowwise.launch_pack(
+                unit_s, unit_h, plan.blocks, plan.threads, device.stream(),
+                device.handle(xp.ascontiguousarray(s)), device.handle(xp.ascontiguousarray(h)),
+                device.handle(out),
+            )  # fmt: skip
+            return out
 
     def exp(self, x: Any) -> Any:
-        return exponential.exp(x, self.device.where)
+        device, where, plan = self.device, self.where, self.device.plan
+        xp = where.xp
+        with device.active(f"exp of {tuple(x.shape)}", 8 * math.prod(x.shape)):
+            if self._powers is None:
+                tables = exponential.powers(), fixedpoint.tables()
+                self._powers = tuple(device.handle(where.put(t)) for t in tables)
+            x = xp.ascontiguousarray(x, dtype=xp.float64)
+            out = xp.empty(x.shape, dtype=xp.float64, device=where.device)
+            lines = (-1, max(x.shape))  # each no longer than the rows, whose number fits int32
+            rowwise.launch_exponentiate(
+                plan.blocks, plan.threads, device.stream(),
+                device.handle(xp.reshape(x, lines)), *self._powers,
+                device.handle(xp.reshape(out, lines)),
+            )  # fmt: skip
+            return out
 
     def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
         return [function(slice(0, n_rows))]
@@ -173,13 +254,16 @@ class CudaEngine:
 class Rows:
     """The rows' codes and weights on the device, their parts, and the sums, as kernel arguments."""
 
-    def __init__(self, device: Device, codes: Any, layout: Layout, width: int) -> None:
+    def __init__(
+        self, device: Device, codes: Any, layout: Layout, width: int, blocks: int | None = None
+    ) -> None:
         where, xp, plan = device.where, device.where.xp, device.plan
-        self.device, self.width, self.groups = device, width, layout.n_groups
+        blocks = plan.blocks if blocks is None else blocks
+        self.device, self.codes, self.width, self.groups = device, codes, width, layout.n_groups
         self.lanes, self.stride = histogram.lanes_of(width), histogram.stride_of(width)
         cells = codes.shape[0] * self.lanes * self.stride
-        parts = histogram.cut(layout.starts, plan.blocks, plan.part_rows)
-        self.grid, self.block = min(plan.blocks, len(parts)), plan.threads
+        parts = histogram.cut(layout.starts, blocks, plan.part_rows)
+        self.grid, self.block = min(blocks, len(parts)), plan.threads
         self.q = where.zeros((layout.n_planes, layout.n_rows), xp.int32)
         self.sums = where.zeros((self.groups, cells), xp.int64)
         self.codes_ = device.handle(codes)
@@ -187,12 +271,40 @@ class Rows:
         self.group_of_ = device.handle(where.put(layout.group_of.astype(np.int32)))
         self.q_, self.sums_ = device.handle(self.q), device.handle(self.sums)
 
+    @property
+    def words(self) -> Any:
+        """q as [word, plane, row]: a view."""
+        return self.device.where.xp.reshape(self.q, (WORDS, -1, self.q.shape[1]))
+
     def build(self) -> None:
         self.sums[...] = 0
         histogram.launch_build(
             self.width, self.grid, self.block, self.device.stream(), self.codes_, self.parts_,
             self.group_of_, self.q_, self.sums_,
         )  # fmt: skip
+
+    def fetch(self, p: int) -> np.ndarray:
+        """Sums [group, feature, code] of q, built and brought to the host."""
+        self.build()
+        sums = self.device.where.host(self.sums)
+        return sums.reshape(self.groups, -1, self.stride)[:, :p, : self.width].copy()
+
+    def fetch_words(self, p: int) -> np.ndarray:
+        """The same as [word, group of a word, feature, code]."""
+        sums = self.fetch(p)
+        return sums.reshape(WORDS, -1, *sums.shape[1:])
+
+    def fetch_wide(self, p: int) -> np.ndarray:
+        """Sums of int64 from their words.
+
+        The lower word is taken with its sign, so the upper one counts one more where it is
+        negative: q = low + 2^32 high modulo 2^64.
+        """
+        words = self.words
+        high = words[1]
+        high -= words[0] >> (WORD_BITS - 1)
+        lower, upper = self.fetch_words(p)
+        return lower + (upper << WORD_BITS)
 
 
 class CudaHistograms:

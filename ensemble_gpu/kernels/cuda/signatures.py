@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ Argument = Array | str  # a string is the dtype of a scalar
 _CODES, _Q, _SUMS = Array("uint64", 2), Array("int32", 2), Array("int64", 2)
 _PARTS = _GROUP_OF = Array("int32", 2)
 _ROWS = (_CODES, _PARTS, _GROUP_OF)
-_FACTORS = Array("float64", 2)
-_UPDATE = (*_ROWS, "int32", "uint64", _FACTORS, _Q, _SUMS, Array("int32", 1))
+_FLOATS = Array("float64", 2)
+_UPDATE = (*_ROWS, "int32", "uint64", _FLOATS, _Q, _SUMS, Array("int32", 1))
 _LOGS = (
     *_ROWS, Array("int32", 2), "int32", "uint32", Array("int64", 3), Array("int64", 1),
     Array("int64", 1),
@@ -57,6 +57,9 @@ SIGNATURES: dict[str, list[tuple[Argument, ...]]] = {
         (Array("float64", 1), *_SPLIT, Array("int32", 1), Array("int64", 1), Array("float64", 1))
     ],
     "evaluate": [(x, *_EVALUATE) for x in X_TYPES],
+    "exponentiate": [(_FLOATS, Array("float64", 1), _FLOATS, _FLOATS)],
+    "move": [(_FLOATS, Array("int32", 1), "int32", "int32", _FLOATS, _FLOATS)],
+    "pack": [(_FLOATS, _FLOATS, "float64", "float64", Array("int64", 2))],
 }
 
 KERNELS: dict[str, Any] = {
@@ -70,4 +73,7 @@ KERNELS: dict[str, Any] = {
     "score": score.score,
     "choose": score.choose,
     "evaluate": evaluate.evaluate,
+    "exponentiate": rowwise.exponentiate,
+    "move": rowwise.move,
+    "pack": rowwise.pack,
 }
