@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu import AdaBoostClassifier, use_engine
+from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import NUMPY, locate, to_numpy
 from ensemble_gpu.boosting.rules import rule_for
@@ -63,10 +63,15 @@ IN_SIMULATOR = Sizes(20, 3, 3, 2, 4, None)
 
 @dataclass(frozen=True)
 class Case:
-    """One fit; together they pass through every kernel and every branch of the score."""
+    """One fit; together they pass through every kernel and every branch of the score.
+
+    With a `loss` it is gradient boosting (squared: of a real target), else AdaBoost. `packed` takes
+    so many rows, on a GPU, that gradients are packed in pairs.
+    """
 
     name: str
     variant: str = "real"
+    loss: str | None = None
     n_classes: int = 2
     missing: str | None = None
     weighted: bool = False
@@ -74,6 +79,7 @@ class Case:
     fortran: bool = False
     max_bins: int | None = 255
     long: bool = False
+    packed: bool = False
 
 
 CASES = (
@@ -86,6 +92,10 @@ CASES = (
     Case("gentle, 12 classes (MH), missing learned", "gentle", n_classes=12, missing="learn"),
     Case("real, exact bins (uint16 codes)", max_bins=None),
     Case("real, many rounds (requantise)", long=True),
+    Case("squared loss, missing learned", loss="squared", missing="learn", weighted=True),
+    Case("logistic loss, 2 classes", loss="logistic", dtype="float32"),
+    Case("logistic loss, 2 classes, packed", loss="logistic", missing="abstain", packed=True),
+    Case("logistic loss, 5 classes", loss="logistic", n_classes=5, weighted=True, packed=True),
 )
 
 
@@ -140,18 +150,30 @@ def make_rows(case: Case, n: int, p: int) -> tuple[np.ndarray, np.ndarray, np.nd
         X[rng.random((n, p)) < 0.2] = np.nan
     weights = rng.lognormal(sigma=2.0, size=n) if case.weighted else None
     X = np.asfortranarray(X) if case.fortran else X
-    return X.astype(case.dtype), y.astype(np.int64), weights
+    return X.astype(case.dtype), score if case.loss == "squared" else y.astype(np.int64), weights
+
+
+def make_estimator(case: Case, rounds: int) -> Any:
+    shared: dict[str, Any] = {
+        "n_estimators": rounds, "max_bins": case.max_bins, "missing": case.missing or "abstain"
+    }  # fmt: skip
+    if case.loss is None:
+        return AdaBoostClassifier(variant=case.variant, **shared)
+    if case.loss == "squared":
+        return BoostingRegressor(loss=case.loss, **shared)
+    return BoostingClassifier(loss=case.loss, **shared)
 
 
 # --- whole fits ------------------------------------------------------------------------------
 
 
 def check_fits(where: Target, sizes: Sizes) -> Iterator[Outcome]:
-    """The same fit on both engines: equal fingerprints, equal margins."""
+    """The same fit on both engines: equal fingerprints, equal outputs."""
     for case in cases_for(sizes):
         rounds = sizes.long_rounds if case.long else sizes.rounds
+        rows = 2 * sizes.rows if case.packed else sizes.rows
         again = sizes.timed is not None
-        yield _check_fit(case, where, sizes.rows, sizes.features, rounds, again)
+        yield _check_fit(case, where, rows, sizes.features, rounds, again)
     if sizes.timed is not None:
         n, p, rounds = sizes.timed
         name = f"{n:,} x {p}, {rounds} rounds"
@@ -160,14 +182,11 @@ def check_fits(where: Target, sizes: Sizes) -> Iterator[Outcome]:
 
 def _check_fit(case: Case, where: Target, n: int, p: int, rounds: int, again: bool) -> Outcome:
     X, y, weights = make_rows(case, n, p)
-    model = AdaBoostClassifier(
-        variant=case.variant, n_estimators=rounds, max_bins=case.max_bins,
-        missing=case.missing or "abstain",
-    )  # fmt: skip
+    model = make_estimator(case, rounds)
     with use_engine("cpu"):
         model.fit(X, y, weights)  # compiles
         cpu_seconds = _time(lambda: model.fit(X, y, weights))
-        expected, F = model.model_.fingerprint(), model.decision_function(X)
+        expected, F = model.model_.fingerprint(), model.model_(X)
     start = time.perf_counter()
     try:
         placed = [None if a is None else where.put(a) for a in (X, y, weights)]
@@ -189,8 +208,8 @@ def _compare_fit(model: Any, where: Target, X: Any, expected: str, F: np.ndarray
     got = model.model_.fingerprint()
     if got != expected:
         return f"fingerprint {got[:16]}, on the CPU {expected[:16]}"
-    if not np.array_equal(to_numpy(model.decision_function(X)), F):
-        return "equal models, but different margins"
+    if not np.array_equal(to_numpy(model.model_(X)), F):
+        return "equal models, but different outputs"
     return None
 
 

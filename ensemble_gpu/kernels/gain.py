@@ -28,7 +28,7 @@ NEVER = -1.0
 
 @dataclass(frozen=True)
 class Gain:
-    """The best split: its integer sums S, H [output, leaf], and the leaves' values c in units S / H.
+    """The best split: its integer sums S, H [output, leaf], and the leaves' values c = S / H.
 
     Abstaining rows have the value 0.
     """
