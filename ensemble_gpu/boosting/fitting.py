@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.additive import AdditiveEstimator
@@ -111,7 +112,8 @@ class BoostedStumps(AdditiveEstimator):
             self._check_parameters()
             for name in [name for name in before if name.endswith("_")]:
                 delattr(self, name)  # what an earlier fit has left
-            self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+            with gpu.current(locate(X), "boosting"):
+                self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         except BaseException:  # an error or Ctrl-C leaves the estimator as it was
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -19,6 +19,8 @@ FINE_ROWS = 20_000
 FINE_BITS = 30
 # FINE_BITS + FINE_WEIGHT_BITS < 63: no sum overflows.
 FINE_WEIGHT_BITS = 32
+# Units are not below 2^LEAST, so that their inverse is a float.
+LEAST = -1000
 
 Units = tuple[float, float]
 
@@ -53,7 +55,7 @@ def format_for(engine: Engine, n_rows: int, weights: Any | None) -> Format:
 
 def unit_of(largest: float, bits: int) -> float:
     """The power of two u with largest / u < 2^bits; 0 for 0."""
-    return math.ldexp(1.0, math.frexp(largest)[1] - bits) if largest > 0.0 else 0.0
+    return math.ldexp(1.0, max(math.frexp(largest)[1] - bits, LEAST)) if largest > 0.0 else 0.0
 
 
 def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:

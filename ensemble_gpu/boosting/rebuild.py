@@ -140,7 +140,8 @@ class Rebuild:
         g, h, part = self._gradients(rows)
         xp, bits = self.engine.where.xp, self.format.bits
         tops = max(float(xp.max(g)), -float(xp.min(g))), float(xp.max(h))
-        if all(unit_of(top, bits) <= u for top, u in zip(tops, self.units, strict=True)):
+        pairs = zip(tops, self.units, strict=True)
+        if all(0.0 < top < math.inf and unit_of(top, bits) <= unit for top, unit in pairs):
             self._store("packed", rows, self.format.pack(g, h, part, self.units))
         return tops
 

@@ -71,7 +71,6 @@ class Case:
 
     name: str
     variant: str = "real"
-    loss: str | None = None
     n_classes: int = 2
     missing: str | None = None
     weighted: bool = False
@@ -79,6 +78,7 @@ class Case:
     fortran: bool = False
     max_bins: int | None = 255
     long: bool = False
+    loss: str | None = None
     packed: bool = False
 
 

@@ -38,7 +38,7 @@ def exp(x: Any, where: Where) -> Any:
     """e^x by array-API calls, float64."""
     xp = where.xp
     flat = xp.reshape(where.as_float64(x), (-1,))
-    t = xp.clip(flat, -LARGEST, LARGEST) * PER_LN2
+    t = xp.minimum(xp.maximum(flat, where.full(-LARGEST)), where.full(LARGEST)) * PER_LN2
     nearest = xp.round(t)
     L = xp.astype(nearest, xp.int64)
     out = xp.take(where.put(powers()), (L >> FRACTION_BITS) - LOWEST_POWER)

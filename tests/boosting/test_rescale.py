@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.boosting import rescale as strategies
+from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.loop import boost
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rules import rule_for
@@ -128,7 +128,7 @@ def test_rows_too_light_to_count_come_back_when_the_heavy_row_is_learned(engine)
 
 
 def test_all_rows_are_requantised_every_so_many_rounds(engine, monkeypatch):
-    monkeypatch.setattr(strategies, "REQUANTISE_EVERY", 7)
+    monkeypatch.setattr(rescale, "REQUANTISE_EVERY", 7)
     followed = start(random_data(), "gentle", rate=0.1)
     since = []
     for _ in range(21):

@@ -4,13 +4,13 @@ What a round costs, in launches and copies between host and device:
 
 AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales) and
           one back (the record of the best split).
-gram      none: its rounds are the host's. Each table costs a sort of the rows, a gather of the
-          codes and a build; a round without a table 4 launches for the sums, a copy back.
-rebuild   the engine's part: move (1 launch, the leaf values to the device), exp (1), pack (1),
-          sums (3: words, zero, build; Fine 5; one copy of the sums back), column (1). Nothing is
-          allocated but the results. The loss's own arithmetic comes on top, some 10 launches for
-          the logistic loss, and the largest |g| and h (3 reductions, 3 numbers back); a line
-          search adds a move, the gradient and 3 sums for each slope.
+gram      none: its rounds are the host's. A table costs a sort of the rows, a gather of the codes,
+          a build and a copy back; a round without a table 5 launches for the sums, a copy back.
+rebuild   the engine's part: column (1 launch), move (1, and the leaf values to the device), exp
+          (1), pack (1), sums (3: words, zeros, build; 5 for Fine; one copy back). Nothing is
+          allocated but the results. With the arithmetic of the logistic loss (7) and the largest
+          |g| and h (3 reductions, 3 numbers back) 17 launches, 2 small copies to the device, 4
+          back; a line search adds a move, a gradient and 3 sums for every slope it looks at.
 
 GPU work is queued on CuPy's current stream. Methods make their GPU the current one; array calls
 between them need `arrays.cupy.current`, as CuPy's functions ignore the argument `device`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 
 from ensemble_gpu import use_engine
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.namespace import NUMPY, Where
+from ensemble_gpu.arrays.namespace import CUDA, NUMPY, Where
 from ensemble_gpu.kernels.cuda import _numba, available
-from ensemble_gpu.kernels.cuda.device import CupyDevice, device_for, device_index
+from ensemble_gpu.kernels.cuda.device import CupyDevice, device_for
 from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, launch
 from ensemble_gpu.kernels.select import engine_for
 
@@ -54,6 +55,31 @@ def test_out_of_memory_names_the_size_and_frees_the_pool(monkeypatch: pytest.Mon
     assert freed == [True]
 
 
+def test_out_of_memory_without_a_size_says_what_cupy_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy = pytest.importorskip("cupy")
+    device = SimpleNamespace(mem_info=(2**30, 8 * 2**30))
+    monkeypatch.setattr(cupy.cuda, "Device", lambda: device)
+    monkeypatch.setattr(gpu, "release", lambda: None)
+    message = r"boosting needs more GPU memory \(.*12,345 bytes.*\); 1.00 GiB of 8.00 GiB are free"
+    with pytest.raises(MemoryError, match=message), gpu.naming_the_size("boosting", None):
+        raise cupy.cuda.memory.OutOfMemoryError(12345, 0)
+
+
+def test_the_gpu_of_the_arrays_is_made_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[int] = []
+
+    def on_device(index: int) -> Any:
+        entered.append(index)
+        return nullcontext()
+
+    monkeypatch.setattr(gpu, "on_device", on_device)
+    monkeypatch.setattr(gpu, "available", lambda: True)
+    with gpu.current(NUMPY, "boosting"):
+        assert entered == []
+    with gpu.current(Where(np, SimpleNamespace(type="cuda", index=1), CUDA), "boosting"):
+        assert entered == [1]
+
+
 @pytest.mark.parametrize(
     ("device", "index"),
     [
@@ -63,7 +89,7 @@ def test_out_of_memory_names_the_size_and_frees_the_pool(monkeypatch: pytest.Mon
     ],
 )
 def test_the_gpu_of_an_array_is_found(device: Any, index: int) -> None:
-    assert device_index(device) == index
+    assert gpu.index_of(device) == index
 
 
 def test_numpy_arrays_are_refused_outside_the_simulator() -> None:

@@ -26,7 +26,9 @@ DOUBLES = {
     "update": RESCALE,
     "update_wide": RESCALE,
     "quantise": {"ld.global.f64", "mul.f64", "cvt.rni.s64.f64", "cvt.rni.s32.f64"},
+    "pack": {"ld.param.f64", "ld.global.f64", "mul.f64", "cvt.rni.s64.f64"},
 }
+ROWWISE = ("exponentiate", "move", "pack")
 
 
 def opcodes(ptx: str) -> set[str]:
@@ -45,6 +47,16 @@ def test_no_product_is_fused_with_a_sum(kernels: list[Compiled]) -> None:
         assert not fused, k.kernel
 
 
+def test_no_product_is_fused_by_the_assembler(kernels: list[Compiled]) -> None:
+    """A `mul.f64` and an `add.f64` of PTX may still become one DFMA of SASS."""
+    found = {k.kernel: k for k in kernels if k.kernel in ROWWISE}
+    assert set(found) == set(ROWWISE)
+    for k in found.values():
+        assert not [line for line in k.sass if "DFMA" in line], k.kernel
+    products = [line for line in found["exponentiate"].sass if "DMUL" in line]
+    assert len(products) == 6  # t, the rest, three digits, the last factor
+
+
 def test_kernels_of_integers_use_doubles_only_to_rescale(kernels: list[Compiled]) -> None:
     checked = [k for k in kernels if k.kernel in DOUBLES]
     assert {k.kernel for k in checked} == set(DOUBLES)
@@ -54,7 +66,7 @@ def test_kernels_of_integers_use_doubles_only_to_rescale(kernels: list[Compiled]
 
 def test_rounding_is_half_to_even(kernels: list[Compiled]) -> None:
     for k in kernels:
-        if k.kernel in ("update", "update_wide", "quantise"):
+        if k.kernel in ("update", "update_wide", "quantise", "exponentiate", "pack"):
             assert any(op.startswith("cvt.rni.") for op in opcodes(k.ptx)), k.kernel
 
 

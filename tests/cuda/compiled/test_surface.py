@@ -10,7 +10,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.arrays.namespace import to_numpy
 
 DEVICE = array_api_strict.Device("device1")
@@ -18,6 +18,23 @@ CASES: list[dict[str, Any]] = [
     {"variant": "real", "early_stopping": True, "random_state": 0},
     {"variant": "gentle", "missing": "learn"},
     {"variant": "discrete"},
+    {"variant": "logit"},
+]
+CLASSIFIERS: list[dict[str, Any]] = [
+    {"early_stopping": True, "random_state": 0},
+    {"subsample": 0.5, "random_state": 0, "missing": "learn"},
+    {"loss": "truncated_squared", "step": "line_search", "track_loss": True},
+    {"loss": "hinge", "step": "constant", "stump": "discrete"},
+    {"loss": "exponential", "step": "constant"},
+    {"loss": "squared"},
+]
+REGRESSORS: list[dict[str, Any]] = [
+    {"gram_memory": 0},
+    {"early_stopping": True, "random_state": 0, "missing": "learn"},
+    {"loss": "huber"},
+    {"loss": "absolute"},
+    {"loss": "quantile", "quantile": 0.3},
+    {"loss": "poisson", "step": "newton"},
 ]
 
 
@@ -25,7 +42,7 @@ def data(n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     X[::7, 1] = np.nan
-    return X, np.arange(60) % n_classes, rng.gamma(1.0, size=60) * (np.arange(60) % 5 > 0)
+    return X, np.arange(60) % max(n_classes, 2), rng.gamma(1.0, size=60) * (np.arange(60) % 5 > 0)
 
 
 def work(case: dict[str, Any], n_classes: int, put: Any) -> list[Any]:
@@ -34,6 +51,15 @@ def work(case: dict[str, Any], n_classes: int, put: Any) -> list[Any]:
     model = AdaBoostClassifier(n_estimators=4, max_bins=6, **case).fit(X, y, sample_weight=weights)
     return [model.predict_proba(X), model.predict(X), model.decision_function(X),
             *model.staged_predict_proba(X)]  # fmt: skip
+
+
+def gradient_work(estimator: Any, case: dict[str, Any], n_classes: int, put: Any) -> list[Any]:
+    X, y, weights = data(n_classes)
+    y = np.abs(weights + y) if n_classes == 0 else y
+    placed = [put(a) for a in (X, y, weights)]
+    model = estimator(n_estimators=4, max_bins=6, **case)
+    model.fit(placed[0], placed[1], sample_weight=placed[2])
+    return [model.predict(placed[0]), *model.staged_predict(placed[0])]
 
 
 def strict(array: np.ndarray) -> Any:
@@ -63,6 +89,11 @@ def calls() -> dict[str, set[str]]:
         for case in CASES:
             for n_classes in (2, 3):
                 work(case, n_classes, strict)
+        for case in CLASSIFIERS:
+            for n_classes in (2, 3):
+                gradient_work(BoostingClassifier, case, n_classes, strict)
+        for case in REGRESSORS:
+            gradient_work(BoostingRegressor, case, 0, strict)
     return noted
 
 
@@ -88,7 +119,7 @@ def test_cupy_arrays_have_the_methods_that_the_engine_uses() -> None:
     cupy = pytest.importorskip("cupy")
     for method in ("set", "get", "view", "__setitem__", "__cuda_array_interface__", "__dlpack__"):
         assert hasattr(cupy.ndarray, method), method
-    for name in ("from_dlpack", "asarray", "empty", "get_default_memory_pool"):
+    for name in ("from_dlpack", "asarray", "ascontiguousarray", "empty", "get_default_memory_pool"):
         assert hasattr(cupy, name), name
     for name in ("get_current_stream", "Device", "is_available"):
         assert hasattr(cupy.cuda, name), name
@@ -105,3 +136,23 @@ def test_nothing_moves_silently_to_another_device(case: dict[str, Any], n_classe
     for ours, expected in zip(there, here, strict=True):
         assert ours.device == DEVICE
         np.testing.assert_array_equal(to_numpy(ours), expected)
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_no_gradient_of_a_classifier_moves(case: dict[str, Any], n_classes: int) -> None:
+    there = gradient_work(BoostingClassifier, case, n_classes, strict)
+    here = gradient_work(BoostingClassifier, case, n_classes, np.asarray)
+    for ours, expected in zip(there, here, strict=True):
+        assert ours.device == DEVICE
+        np.testing.assert_array_equal(to_numpy(ours), expected)
+
+
+@pytest.mark.parametrize("case", REGRESSORS, ids=str)
+def test_no_gradient_of_a_regressor_moves(case: dict[str, Any]) -> None:
+    there = gradient_work(BoostingRegressor, case, 0, strict)
+    here = gradient_work(BoostingRegressor, case, 0, np.asarray)
+    for ours, expected in zip(there, here, strict=True):
+        assert ours.device == DEVICE
+        if case.get("loss") != "poisson":  # its prediction is the library's exp
+            np.testing.assert_array_equal(to_numpy(ours), expected)

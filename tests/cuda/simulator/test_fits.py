@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
-from ensemble_gpu.boosting import strategies
+from ensemble_gpu.boosting import rescale
 
-ROUNDS = 4
+ROUNDS = 3
 
 
-def data(n_classes: int, missing: float, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def data(n_classes: int, missing: float, n: int = 36) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(n_classes)
     y = np.arange(n) % n_classes
     X = (y[:, None] * [0.7, -0.4, 0.1] + rng.normal(size=(n, 3))).astype(np.float32)
@@ -58,7 +58,7 @@ def test_fit_equals_the_cpu_fit(
 def test_fit_equals_the_cpu_fit_where_rows_are_requantised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(strategies, "REQUANTISE_EVERY", 2)
+    monkeypatch.setattr(rescale, "REQUANTISE_EVERY", 2)
     X, y, weights = data(2, 0.1)
     models = [fitted(engine, X, y, weights, n_estimators=8) for engine in ("cuda", "cpu")]
     assert models[0].n_estimators_ == 8

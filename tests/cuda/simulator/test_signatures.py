@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, score
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, PackedTables
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Cut, PackedTables
 from tests.cuda.simulator.problems import (
     criterion,
     cuda_engine,
@@ -19,7 +19,7 @@ from tests.cuda.simulator.problems import (
     scale,
 )
 
-MODULES = (binning, evaluate, histogram, requantise, score)
+MODULES = (binning, evaluate, histogram, requantise, rowwise, score)
 
 
 def argument(value: Any) -> Argument:
@@ -59,6 +59,17 @@ def test_every_launch_has_a_signature_of_the_table(
     histograms.split(scale(2), criterion(given, codes, True))
     leaf_of = np.repeat([LEFT, RIGHT], [1, codes.width - 1])
     histograms.rescale(1, leaf_of, np.ones((2, 3)), LEFT)
+    for weights in (None, np.ones(300, dtype=np.int64)):
+        engine.pair_counts(codes, 1, weights)
+    for planes in (1, 3):
+        for F in (np.ones((planes, 300)), np.ones((300, planes)).T):
+            column = engine.column(codes, 0)
+            engine.move(F, column, Cut(1, codes.width - 1, LEFT), np.ones((planes, 3)))
+            packed = engine.pack(F, F, 1.0, 1.0)
+            engine.sums(codes, packed)
+            engine.pair_sums(codes, packed)
+            for x in (F, F.T, F[0], F[:, ::2], F.astype(np.float32)):
+                engine.exp(x)
 
     wide = bins > 255
     assert set(launched) == {n for n in KERNELS if n.removesuffix("_wide") + "_wide" not in KERNELS
