@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-interop test-cuda test-gpu lint bench bench-quick clean
+.PHONY: help demo test test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -47,6 +47,9 @@ bench: $(VENV)/bench.installed  ## side by side with the peers
 
 bench-quick: $(VENV)/bench.installed  ## the same in under three minutes
 	$(BIN)/python -m bench --quick
+
+bench-final: $(VENV)/bench.installed  ## the same as bench, part by part in processes of their own
+	$(BIN)/python -m bench.final
 
 clean:  ## remove environments, caches and compiled kernels
 	rm -rf .venv .venv-cuda build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output

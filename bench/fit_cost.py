@@ -1,10 +1,9 @@
 """Where the time and the memory of a fit go, and what the first fit costs.
 
-python -m bench.fit_cost [--rows N ...] [--rounds T] [--threads K] prints Markdown:
+python -m bench.fit_cost [--quick] [--threads K] prints Markdown:
 
-- the share of each step: every public method of the CPU engine and its histograms is timed, less
-  what it calls itself; "host" is the rest (validation, the sort by class, the loop, the model).
-  With one thread the times are processor time, so that other processes do not show;
+- the share of each step (bench/profile.py) of AdaBoost, L2Boost and logistic boosting, from raw
+  rows to the fitted model, and of a prediction of 100,000 rows;
 - peak memory beyond X in bytes a cell and a row, beside the bound of 3 bytes a cell and 32 a row;
 - the first fit in a new process, with an empty cache of compiled kernels and with a full one.
 """
@@ -16,22 +15,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
-from typing import Any
-from unittest.mock import patch
+from collections.abc import Iterator
 
-from bench.data import Shape, generated
+from bench.data import Shape, Split, generated, regression
 from bench.measure import peak_memory
-from bench.peers import CONTESTANTS, OURS, warm_up
+from bench.peers import CONTESTANTS, OURS, OURS_LOGISTIC, OURS_SQUARED, Job
+from bench.profile import Profile, clock_for
+from bench.rates import L2_RATE
 from bench.report import seconds, table
 from bench.works import job_for
-from ensemble_gpu.kernels.cpu.engine import CpuEngine, CpuHistograms
 
 FEATURES = 28
+PREDICT_ROWS = 100_000
 BYTES_A_CELL, BYTES_A_ROW = 3, 32
 
 FIRST_FIT = """
@@ -47,71 +42,46 @@ print(imported - started, time.perf_counter() - imported, time.process_time())
 """
 
 
-def clock_for(threads: int) -> Callable[[], float]:
-    """Processor time of one thread, wall time of several."""
-    return time.process_time if threads == 1 else time.perf_counter
-
-
-class Profile:
-    """Seconds and calls by step; a step's time excludes the steps inside it."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.clock = clock
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.calls: Counter[str] = Counter()
-        self._inner = [0.0]
-
-    def watch(self, label: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, timed."""
-
-        @wraps(function)
-        def timed(*args: Any, **kwargs: Any) -> Any:
-            self._inner.append(0.0)
-            start = self.clock()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                spent = self.clock() - start
-                self.seconds[label] += spent - self._inner.pop()
-                self.calls[label] += 1
-                self._inner[-1] += spent
-
-        return timed
-
-    @contextmanager
-    def of_engine(self) -> Iterator[None]:
-        """Watch the CPU engine and its histograms."""
-        patches = [
-            patch.object(owner, name, self.watch(name, value))
-            for owner in (CpuEngine, CpuHistograms)
-            for name, value in vars(owner).items()
-            if callable(value) and not name.startswith("_")
-        ]
-        for each in patches:
-            each.start()
-        try:
-            yield
-        finally:
-            for each in patches:
-                each.stop()
-
-
-def profile_table(rows: int, rounds: int, threads: int) -> str:
-    """Steps of one warm fit."""
-    split = generated(Shape(rows, FEATURES))
-    warm_up(OURS, split.X, split.y, threads)
-    profile = Profile(clock_for(threads))
-    with profile.of_engine():
-        profile.watch("host", CONTESTANTS[OURS].fit)(job_for(OURS, split, rounds, threads))
+def _steps(title: str, profile: Profile) -> str:
     total = sum(profile.seconds.values())
     lines = [
         [label, seconds(spent), f"{spent / total:.1%}", str(profile.calls[label]),
          seconds(spent / profile.calls[label])]
         for label, spent in sorted(profile.seconds.items(), key=lambda item: -item[1])
+        if spent > 0.0
     ]  # fmt: skip
     lines.append(["all", seconds(total), "100%", "1", seconds(total)])
-    title = f"### Profile, {Shape(rows, FEATURES)}, {rounds:,} rounds, {threads} thread(s)\n\n"
-    return title + table(["step", "time", "share", "calls", "a call"], lines)
+    return f"### {title}\n\n" + table(["step", "time", "share", "calls", "a call"], lines)
+
+
+def profile_table(name: str, split: Split, job: Job) -> Iterator[str]:
+    """Steps of one warm fit, and of a prediction with its model."""
+    few = Job(job.X[:50_000], job.y[:50_000], 300, job.rate, job.threads)
+    CONTESTANTS[name].fit(few)(few.X[:1])
+    fit = Profile(clock_for(job.threads))
+    with fit.watching():
+        predict = fit.watch("host: checks, the loop, the model", CONTESTANTS[name].fit)(job)
+    setting = f"{Shape(*job.X.shape)}, {job.rounds:,} rounds, {job.threads} thread(s)"
+    yield _steps(f"Profile, {name}, {setting}", fit)
+    rows = split.X[:PREDICT_ROWS]
+    later = Profile(clock_for(job.threads))
+    predict(rows)
+    with later.watching():
+        later.watch("host: checks, the link", predict)(rows)
+    yield _steps(f"Profile, {name}, predict {len(rows):,} rows", later)
+
+
+def profile_tables(threads: int, *, quick: bool) -> Iterator[str]:
+    """AdaBoost (rescale), L2Boost (gram) and logistic boosting (rebuild)."""
+    shape = Shape(100_000 if quick else 1_000_000, FEATURES)
+    rounds = 200 if quick else 1_000
+    split = generated(shape)
+    yield from profile_table(OURS, split, job_for(OURS, split, rounds, threads))
+    job = job_for(OURS_LOGISTIC, split, rounds // 5, threads)
+    yield from profile_table(OURS_LOGISTIC, split, job)
+    numbers = regression(shape)
+    job = Job(numbers.X, numbers.y, 10 * rounds, L2_RATE, threads)
+    yield from profile_table(OURS_SQUARED, numbers, job)
 
 
 def memory_table(rows: int, rounds: int, threads: int) -> str:
@@ -145,15 +115,15 @@ def first_fit_table() -> str:
 
 
 def main() -> None:
-    """Print the three tables."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.fit_cost", description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--rounds", type=int, default=1_000)
+    parser.add_argument("--quick", action="store_true", help="100,000 rows instead of 1,000,000")
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
-    for rows in arguments.rows:
-        print(profile_table(rows, arguments.rounds, arguments.threads), flush=True)
-    print(memory_table(max(arguments.rows), arguments.rounds, arguments.threads), flush=True)
+    for text in profile_tables(arguments.threads, quick=arguments.quick):
+        print(text, flush=True)
+    rows, rounds = (100_000, 200) if arguments.quick else (1_000_000, 1_000)
+    print(memory_table(rows, rounds, arguments.threads), flush=True)
     print(first_fit_table(), flush=True)
 
 

@@ -54,10 +54,16 @@ class Timing:
     def median(self) -> float:
         return statistics.median(self.seconds)
 
-    def shared_by(self, calls: int) -> Timing:
-        """The same for one of the calls that a run consisted of."""
-        wall, cpu = ([s / calls for s in spent] for spent in (self.wall, self.cpu))
+    def times(self, factor: float) -> Timing:
+        """The same for so many times the work, or for a part of it."""
+        wall, cpu = ([factor * s for s in spent] for spent in (self.wall, self.cpu))
         return replace(self, wall=wall, cpu=cpu)
+
+    def multiplied(self, factor: float, once: Timing) -> Timing:
+        """The same for so many times the work, of which a part is done only once."""
+        many, extra = self.times(factor), once.times(factor - 1.0)
+        wall = [s - min(extra.wall) for s in many.wall]
+        return replace(many, wall=wall, cpu=[s - min(extra.cpu) for s in many.cpu])
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,23 @@ def auc(y: np.ndarray, probabilities: np.ndarray) -> float:
         return float(roc_auc_score(y, probabilities[:, 1]))
     total = probabilities.sum(axis=1, keepdims=True, dtype=np.float64)
     return float(roc_auc_score(y, probabilities / total, multi_class="ovr"))
+
+
+def log_loss(y: np.ndarray, probabilities: np.ndarray) -> float:
+    """Mean of -ln of the probability of the true class."""
+    return float(-np.mean(np.log(np.clip(_of_truth(y, probabilities), 1e-15, 1.0))))
+
+
+def exponential_loss(y: np.ndarray, probabilities: np.ndarray) -> float:
+    """Mean of exp(-y F) with F half the log-odds: sqrt((1 - p) / p), p of the true class."""
+    p = np.clip(_of_truth(y, probabilities), 1e-15, 1.0 - 1e-15)
+    return float(np.mean(np.sqrt((1.0 - p) / p)))
+
+
+def _of_truth(y: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
+    if probabilities.ndim == 1:
+        probabilities = np.stack([1.0 - probabilities, probabilities], axis=1)
+    return np.asarray(probabilities[np.arange(len(y)), y], dtype=np.float64)
 
 
 def peak_memory(name: str, X: np.ndarray, y: np.ndarray, rounds: int, threads: int) -> int:

@@ -8,13 +8,14 @@ Settings compared for speed (bench/tune.py; 100,000 x 28, two classes, one threa
 LightGBM column-wise, row-wise, automatic and with quantised gradients, XGBoost with one and with K
 outputs a tree; they differ by less than a tenth. Not compared: ten classes, two threads. CatBoost's
 (plain boosting, no bootstrap, no score noise, one Newton step a leaf) are those that do least work.
+losses.py has the same contestants with other losses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Any
@@ -30,7 +31,7 @@ from sklearn.ensemble._hist_gradient_boosting.binning import _BinMapper
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import ThreadpoolController
 
-from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.data.matrix import bin_matrix, sort_by_class
@@ -39,7 +40,9 @@ from ensemble_gpu.kernels.protocol import Layout
 
 OURS = "ensemble_gpu"
 OURS_DISCRETE = "ensemble_gpu, discrete"
-OURS_LONGER = "ensemble_gpu, rounds x 4"
+OURS_GENTLE = "ensemble_gpu, gentle"
+OURS_LOGISTIC = "ensemble_gpu, logistic"
+OURS_SQUARED = "ensemble_gpu, squared"
 MAX_BINS = 255
 WARM_ROWS = 10_000
 _POOLS = ThreadpoolController()  # made once, as looking for the pools takes milliseconds
@@ -71,7 +74,7 @@ class Contestant:
     bin: Callable[[np.ndarray, np.ndarray, int], Any] | None = None
 
 
-def _openmp(threads: int) -> AbstractContextManager[Any]:
+def openmp(threads: int) -> AbstractContextManager[Any]:
     """scikit-learn has no argument for the threads of histogram boosting."""
     return _POOLS.limit(limits=threads, user_api="openmp")
 
@@ -87,9 +90,28 @@ def _ours(job: Job, variant: str = "real") -> Probabilities:
     return model.fit(job.X, job.y).predict_proba
 
 
-def _ours_longer(job: Job) -> Probabilities:
-    """With K classes a round of ours is one stump, a round of most peers K trees."""
-    return _ours(replace(job, rounds=4 * job.rounds))
+def _ours_logistic(job: Job) -> Probabilities:
+    """Newton steps; with K classes stumps of K values on the multinomial loss."""
+    model = BoostingClassifier(
+        loss="logistic",
+        step="newton",
+        n_estimators=job.rounds,
+        learning_rate=job.rate,
+        max_bins=MAX_BINS,
+        n_jobs=job.threads,
+    )
+    return model.fit(job.X, job.y).predict_proba
+
+
+def _ours_squared(job: Job) -> Probabilities:
+    model = BoostingRegressor(
+        loss="squared",
+        n_estimators=job.rounds,
+        learning_rate=job.rate,
+        max_bins=MAX_BINS,
+        n_jobs=job.threads,
+    )
+    return model.fit(job.X, job.y).predict
 
 
 def _ours_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:
@@ -102,11 +124,12 @@ def _ours_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:
     return bin_matrix(CpuEngine(threads), X, rows.rows, layout, MAX_BINS)
 
 
-def lightgbm_settings(job: Job) -> dict[str, Any]:
-    """LightGBM's parameters for this work."""
+def lightgbm_settings(job: Job, objective: str | None = None) -> dict[str, Any]:
+    """LightGBM's parameters for this work; without an objective: logistic."""
+    several = {"objective": "multiclass", "num_class": job.classes}
+    binary = {"objective": objective or "binary"}
     return {
-        "objective": "binary" if job.classes == 2 else "multiclass",
-        "num_class": 1 if job.classes == 2 else job.classes,
+        **(several if objective is None and job.classes > 2 else binary),
         "num_leaves": 2,
         "max_bin": MAX_BINS,
         "learning_rate": job.rate,
@@ -127,11 +150,12 @@ def _lightgbm_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:
     return lightgbm.Dataset(X, y, params=settings).construct()
 
 
-def xgboost_settings(job: Job) -> dict[str, Any]:
-    """XGBoost's parameters for this work."""
+def xgboost_settings(job: Job, objective: str | None = None) -> dict[str, Any]:
+    """XGBoost's parameters for this work; without an objective: logistic."""
     several = {"objective": "multi:softprob", "num_class": job.classes}
+    binary = {"objective": objective or "binary:logistic"}
     return {
-        **({"objective": "binary:logistic"} if job.classes == 2 else several),
+        **(several if objective is None and job.classes > 2 else binary),
         "max_depth": 1,
         "tree_method": "hist",
         "max_bin": MAX_BINS,
@@ -150,21 +174,25 @@ def _xgboost_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:
     return xgboost.QuantileDMatrix(X, y, max_bin=MAX_BINS, nthread=threads)
 
 
+def catboost_settings(job: Job) -> dict[str, Any]:
+    """CatBoost's parameters for this work."""
+    return {
+        "iterations": job.rounds,
+        "learning_rate": job.rate,
+        "depth": 1,
+        "border_count": MAX_BINS - 1,
+        "boosting_type": "Plain",
+        "bootstrap_type": "No",
+        "random_strength": 0,
+        "leaf_estimation_iterations": 1,
+        "thread_count": job.threads,
+        "logging_level": "Silent",
+        "allow_writing_files": False,
+    }
+
+
 def _catboost(job: Job) -> Probabilities:
-    model = catboost.CatBoostClassifier(
-        iterations=job.rounds,
-        learning_rate=job.rate,
-        depth=1,
-        border_count=MAX_BINS - 1,
-        boosting_type="Plain",
-        bootstrap_type="No",
-        random_strength=0,
-        leaf_estimation_iterations=1,
-        thread_count=job.threads,
-        logging_level="Silent",
-        allow_writing_files=False,
-    )
-    model.fit(job.X, job.y)
+    model = catboost.CatBoostClassifier(**catboost_settings(job)).fit(job.X, job.y)
     return lambda X: model.predict_proba(X, thread_count=job.threads)
 
 
@@ -182,11 +210,11 @@ def _sklearn_histograms(job: Job) -> Probabilities:
         max_bins=MAX_BINS,
         early_stopping=False,
     )
-    with _openmp(job.threads):
+    with openmp(job.threads):
         model.fit(job.X, job.y)
 
     def probabilities(X: np.ndarray) -> np.ndarray:
-        with _openmp(job.threads):
+        with openmp(job.threads):
             return model.predict_proba(X)
 
     return probabilities
@@ -229,7 +257,9 @@ CONTESTANTS = {
     for c in (
         Contestant(OURS, _ours, _ours_bin),
         Contestant(OURS_DISCRETE, partial(_ours, variant="discrete")),
-        Contestant(OURS_LONGER, _ours_longer),
+        Contestant(OURS_GENTLE, partial(_ours, variant="gentle")),
+        Contestant(OURS_LOGISTIC, _ours_logistic),
+        Contestant(OURS_SQUARED, _ours_squared),
         Contestant("LightGBM", _lightgbm, _lightgbm_bin),
         Contestant("XGBoost", _xgboost, _xgboost_bin),
         Contestant("CatBoost", _catboost, _catboost_bin),

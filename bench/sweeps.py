@@ -35,7 +35,7 @@ def _run(key: str, label: str, setting: str, works: list[tuple[int, Shape, int, 
     for x, shape, rounds, race in works:
         outcome = fits(generated(shape), rounds, FAST, race)
         points += [
-            Point(name, x, timing.best, outcome.aucs[name])
+            Point(name, x, timing.best, outcome.scores[name])
             for name, timing in outcome.timings.items()
         ]
     return Sweep(key, label, setting, points)
@@ -45,30 +45,26 @@ def _with_threads(race: Race, threads: int) -> Race:
     return replace(race, effort=replace(race.effort, threads=threads))
 
 
-def sweeps(race: Race, *, quick: bool) -> list[Sweep]:
-    """Four sweeps; `quick` has fewer and smaller points."""
-    rows = [1_000, 10_000, 100_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
-    features = [10, 30, 100] if quick else [10, 30, 100, 300, 1_000]
-    rounds = [10, 30, 100] if quick else [10, 30, 100, 300, 1_000]
+SWEEPS = ("rows", "features", "rounds", "threads")
+
+
+def sweep(key: str, race: Race, *, quick: bool) -> Sweep:
+    """One of SWEEPS; `quick` has fewer and smaller points."""
     base, base_rounds = (20_000, 30) if quick else (100_000, 100)
-    tall = 2_000 if quick else 10_000
+    if key == "rows":
+        rows = [1_000, 10_000, 100_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
+        points = [(n, Shape(n, 28), base_rounds, race) for n in rows]
+        return _run("rows", "rows", f"28 features, {base_rounds} rounds", points)
+    if key == "features":
+        tall = 2_000 if quick else 10_000
+        features = [10, 30, 100] if quick else [10, 30, 100, 300, 1_000]
+        points = [(p, Shape(tall, p), base_rounds, race) for p in features]
+        return _run("features", "features", f"{tall:,} rows, {base_rounds} rounds", points)
+    if key == "rounds":
+        rounds = [10, 30, 100] if quick else [10, 30, 100, 300, 1_000]
+        points = [(t, Shape(base, 28), t, race) for t in rounds]
+        return _run("rounds", "rounds", f"{base:,} x 28", points)
     cores = os.cpu_count() or 1
     threads = sorted({1, *(2**k for k in range(1, cores.bit_length())), cores})
-    return [
-        _run(
-            "rows", "rows", f"28 features, {base_rounds} rounds",
-            [(n, Shape(n, 28), base_rounds, race) for n in rows],
-        ),
-        _run(
-            "features", "features", f"{tall:,} rows, {base_rounds} rounds",
-            [(p, Shape(tall, p), base_rounds, race) for p in features],
-        ),
-        _run(
-            "rounds", "rounds", f"{base:,} x 28",
-            [(t, Shape(base, 28), t, race) for t in rounds],
-        ),
-        _run(
-            "threads", "threads", f"{base:,} x 28, {base_rounds} rounds",
-            [(k, Shape(base, 28), base_rounds, _with_threads(race, k)) for k in threads],
-        ),
-    ]  # fmt: skip
+    points = [(k, Shape(base, 28), base_rounds, _with_threads(race, k)) for k in threads]
+    return _run("threads", "threads", f"{base:,} x 28, {base_rounds} rounds", points)

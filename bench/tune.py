@@ -2,6 +2,7 @@
 
 python -m bench.tune rates: the held-out AUC of every (work, contestant, rate), and the best rates
 as they stand in rates.py. On fewer rows than the timed sets: a coarse grid does not need more.
+python -m bench.tune losses: the held-out loss of every (loss, contestant, rate) of losses.py.
 python -m bench.tune settings: the time of the settings that LightGBM and XGBoost leave open.
 """
 
@@ -17,12 +18,14 @@ import lightgbm
 import xgboost
 
 from bench.data import Shape, Split, generated
+from bench.losses import LOSSES, LossRow
 from bench.measure import Effort, auc, interleave
 from bench.peers import (
     CONTESTANTS,
     EVERYBODY,
     FAST,
     MAX_BINS,
+    OURS_LOGISTIC,
     Job,
     lightgbm_settings,
     xgboost_settings,
@@ -30,6 +33,7 @@ from bench.peers import (
 from bench.rates import GRID
 
 SEED = 1  # the timed sets have seed 0
+LOSS_ROWS, LOSS_ROUNDS = 20_000, 200
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Tuning:
 WORKS = (
     Tuning(Shape(1_000, 30), 300, EVERYBODY),
     Tuning(Shape(30_000, 28), 100),
+    Tuning(Shape(30_000, 28), 200, (OURS_LOGISTIC, "LightGBM", "XGBoost", "CatBoost")),
     Tuning(Shape(30_000, 28), 1_000),
     Tuning(Shape(10_000, 28, 10), 300),
     Tuning(Shape(5_000, 2_000), 500),
@@ -60,6 +65,21 @@ def _best_rates(work: Tuning, split: Split) -> dict[str, float]:
         best[name] = max(scores, key=lambda rate: scores[rate])
         row = "  ".join(f"{rate}: {score:.5f}" for rate, score in scores.items())
         print(f"{work.shape}, {work.rounds} rounds, {name:18}{row}", flush=True)
+    return best
+
+
+def _loss_rates(key: str, row: LossRow) -> dict[str, float]:
+    split, best = row.data(LOSS_ROWS, SEED), {}
+    for name, fit in row.fits.items():
+        losses = {
+            rate: row.value(
+                split.y_test, fit(Job(split.X, split.y, LOSS_ROUNDS, rate, 1))(split.X_test)
+            )
+            for rate in GRID
+        }
+        best[name] = min(losses, key=lambda rate: losses[rate])
+        line = "  ".join(f"{rate}: {loss:.5f}" for rate, loss in losses.items())
+        print(f"{key}, {name:18}{line}", flush=True)
     return best
 
 
@@ -88,7 +108,7 @@ def _lightgbm(settings: dict[str, Any], job: Job) -> Any:
 
 
 def main() -> None:
-    """One of the two, by name."""
+    """One of the three, by name."""
     if sys.argv[1:] == ["settings"]:
         for classes in (2, 10):
             split = generated(Shape(100_000, 28, classes), SEED)
@@ -97,8 +117,11 @@ def main() -> None:
         for work in WORKS:
             best = _best_rates(work, generated(work.shape, SEED))
             print((work.shape.features, work.shape.classes, work.rounds), best, flush=True)
+    elif sys.argv[1:] == ["losses"]:
+        for key, row in LOSSES.items():
+            print(key, _loss_rates(key, row), flush=True)
     else:
-        sys.exit("usage: python -m bench.tune rates|settings")
+        sys.exit("usage: python -m bench.tune rates|losses|settings")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from ensemble_gpu import AdaBoostClassifier, plotting
+from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, plotting
 from ensemble_gpu.diagnostics import margins, staged_errors, training_error_bound
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -126,3 +126,76 @@ def test_missing_matplotlib_is_named_with_its_extra(monkeypatch, two):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'ensemble_gpu\[plot\]'"):
         plotting.plot_margins(*two)
+
+
+@pytest.fixture(scope="module")
+def watched():
+    """A classifier that has begun to learn its training rows by heart."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = BoostingClassifier(n_estimators=80, learning_rate=0.5)
+    return model.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
+
+
+@pytest.mark.parametrize("how", ["method", "function", "estimator"])
+def test_the_history_is_drawn_with_its_best_round(watched, how):
+    draw = {
+        "method": lambda: watched.history_.plot(),
+        "function": lambda: plotting.plot_history(watched.history_),
+        "estimator": lambda: plotting.plot_history(watched),
+    }
+    ax = draw[how]()
+    training, validation, best = ax.get_lines()
+    np.testing.assert_array_equal(training.get_xdata(), np.arange(1, 81))
+    np.testing.assert_array_equal(training.get_ydata(), watched.history_.training)
+    np.testing.assert_array_equal(validation.get_ydata(), watched.history_.validation)
+    lowest = int(watched.history_.validation.argmin()) + 1
+    assert best.get_xdata() == [lowest, lowest]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[0] == f"training (last: {watched.history_.training[-1]:.4g})"
+    assert labels[1].startswith("validation (last: ")
+    assert labels[2] == f"best round: {lowest}"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("rounds", "loss")
+    ax.figure.canvas.draw()
+
+
+def test_a_history_without_validation_has_one_curve_and_draws_on_the_axes_given():
+    X, y = load_diabetes(return_X_y=True)
+    model = BoostingRegressor(n_estimators=20).fit(X, y)
+    _, ax = plt.subplots()
+    assert model.history_.plot(ax=ax) is ax
+    (line,) = ax.get_lines()
+    np.testing.assert_array_equal(line.get_ydata(), model.history_.training)
+
+
+def test_an_empty_history_says_how_to_fill_it(two):
+    _, X, y = two
+    model = BoostingClassifier(n_estimators=3).fit(X, y)
+    for draw in (model.history_.plot, lambda: plotting.plot_history(model)):
+        with pytest.raises(ValueError, match="history is empty") as caught:
+            draw()
+        for way in ("track_loss=True", "early_stopping=True", "callbacks", "X_val and y_val"):
+            assert way in str(caught.value)
+    assert not plt.get_fignums()  # no empty picture is left behind
+
+
+@pytest.mark.parametrize("loss", ["squared", "huber"])
+def test_shape_functions_of_a_regressor_are_its_tables(loss):
+    X, y = load_diabetes(return_X_y=True)
+    model = BoostingRegressor(loss, n_estimators=30, learning_rate=0.5).fit(X, y)
+    figure = plotting.plot_shape_functions(model, n_features=2, X=X)
+    top = np.argsort(-model.feature_importances_, kind="stable")[:2]
+    for f, ax in zip(top, figure.axes, strict=True):
+        steps = ax.patches[0].get_data()
+        inside = (steps.edges[:-1] + steps.edges[1:]) / 2
+        expected = model.model_.shape_function(int(f))(inside)[:, 0]
+        np.testing.assert_array_equal(steps.values, expected)
+    assert not figure.legends
+    figure.canvas.draw()
+
+
+def test_shape_functions_of_a_boosted_classifier_name_the_classes():
+    X, y = load_wine(return_X_y=True)
+    model = BoostingClassifier(n_estimators=10).fit(X, np.array(["a", "b", "c"])[y])
+    figure = plotting.plot_shape_functions(model, n_features=3)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
+    figure.canvas.draw()

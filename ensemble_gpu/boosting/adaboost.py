@@ -16,6 +16,8 @@ from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import LogitBoost, for_classes
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
+MULTICLASS = ("shared", "single")
+SINGLE = ("real", "gentle")  # variants whose stumps may speak about one class
 
 
 class AdaBoostClassifier(BoostedClassifier):
@@ -42,6 +44,10 @@ class AdaBoostClassifier(BoostedClassifier):
         With three or more classes "discrete" is SAMME, alpha = ln((1 - e) / e) + ln(K - 1);
         "real" and "gentle" are AdaBoost.MH: a weight per (row, class), K values a leaf; "logit"
         takes Newton steps on the multinomial loss.
+    multiclass : {"shared", "single"}, default="shared"
+        Three or more classes, "real" and "gentle": "shared", a stump has values for all classes;
+        "single", for one class, the one where it lowers the loss most. Single stumps need more
+        rounds, each as cheap as for two classes, and reach a lower loss in less time.
     n_estimators : int, default=100
         Rounds at most.
     learning_rate : float, default=1.0
@@ -94,6 +100,7 @@ class AdaBoostClassifier(BoostedClassifier):
         estimator: None = None,
         *,
         variant: str = "real",
+        multiclass: str = "shared",
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int | None = 255,
@@ -109,6 +116,7 @@ class AdaBoostClassifier(BoostedClassifier):
     ) -> None:
         self.estimator = estimator
         self.variant = variant
+        self.multiclass = multiclass
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.max_bins = max_bins
@@ -126,6 +134,12 @@ class AdaBoostClassifier(BoostedClassifier):
         if self.estimator is not None:
             raise TypeError(f"estimator must be None (the stump); got {self.estimator!r}.")
         check_choice("variant", self.variant, VARIANTS)
+        check_choice("multiclass", self.multiclass, MULTICLASS)
+        if self.multiclass == "single" and self.variant not in SINGLE:
+            raise ValueError(
+                "multiclass='single' is for variant one of "
+                f"{', '.join(map(repr, SINGLE))}; variant is {self.variant!r}."
+            )
         super()._check_parameters()
 
     def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:

@@ -27,10 +27,11 @@ from ensemble_gpu.boosting.integers import integer_weights
 from ensemble_gpu.boosting.learner import StumpLearner, Taste
 from ensemble_gpu.boosting.rebuild import Problem, Rebuild, Sampling
 from ensemble_gpu.boosting.rescale import Rescale
-from ensemble_gpu.boosting.rows import Binned, Rows, bin_rows, prepare
+from ensemble_gpu.boosting.rows import Binned, Prepared, Rows, bin_rows, prepare
 from ensemble_gpu.boosting.rules import Rule, best_constant
+from ensemble_gpu.boosting.turns import Turns
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
-from ensemble_gpu.kernels.protocol import Criterion, Engine
+from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.losses import Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.link import log_loss
@@ -90,9 +91,40 @@ def rescale_setting(
     """The exponential loss: weights that are rescaled from round to round."""
     max_bins = estimator.max_bins or MAX_BINS_LIMIT
     prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
-    matrix, layout = prepared.matrix, prepared.layout
+    n_classes = prepared.layout.n_classes
+    strategy: Rescale | Turns
+    if getattr(estimator, "multiclass", "shared") == "single" and n_classes > 2:
+        own = replace(rule, group_of=np.array([[0, 1]]), n_outputs=1)
+        each = np.arange(n_classes)
+        strategy = Turns([
+            _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :])
+            for k in range(n_classes)
+        ])  # fmt: skip
+    else:
+        strategy = _rescale(estimator, engine, prepared, rule, rule.group_of)
+
+    def gains(rounds: Rounds) -> np.ndarray:
+        return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
+
+    return Setting(
+        strategy,
+        prepared.matrix,
+        start=np.zeros(rule.n_outputs),
+        constant=best_constant(rule, prepared.shares),
+        link=rule.link,
+        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
+        gains=gains,
+        cheap_loss=True,
+    )
+
+
+def _rescale(
+    estimator: Any, engine: Engine, prepared: Prepared, rule: Rule, group_of: np.ndarray
+) -> Rescale:
+    """A rule on weights laid out by `group_of` (kernels/protocol.py)."""
+    matrix, layout = prepared.matrix, Layout(prepared.layout.starts, group_of)
     learn = estimator.missing == "learn"
-    strategy = Rescale(
+    return Rescale(
         engine.histograms(matrix.codes, layout, prepared.log_weights),
         matrix.codes,
         layout,
@@ -100,20 +132,6 @@ def rescale_setting(
         Criterion(rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)),
         float(estimator.learning_rate),
         prepared.lightest,
-    )
-
-    def gains(rounds: Rounds) -> np.ndarray:
-        return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
-
-    return Setting(
-        strategy,
-        matrix,
-        start=np.zeros(rule.n_outputs),
-        constant=best_constant(rule, prepared.shares),
-        link=rule.link,
-        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
-        gains=gains,
-        cheap_loss=True,
     )
 
 

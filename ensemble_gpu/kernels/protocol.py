@@ -15,7 +15,7 @@ The vocabulary:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,7 +115,8 @@ class Cut:
 class Codes:
     """A binned matrix in an engine's own layout.
 
-    `counts[c, f, b]` rows of class c have code b in feature f (host array).
+    `counts[c, f, b]` rows of class c have code b in feature f (host array). `columns` is for
+    the engine: codes of single features that it has laid side by side.
     """
 
     data: Any
@@ -123,6 +124,7 @@ class Codes:
     n_features: int
     width: int
     counts: np.ndarray
+    columns: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

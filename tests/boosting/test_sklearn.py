@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
 
 CHECKED = [
@@ -24,6 +24,27 @@ CHECKED = [
     AdaBoostClassifier(n_estimators=20, missing="learn"),
     AdaBoostClassifier(n_estimators=20, missing="error"),
     AdaBoostClassifier(n_estimators=20, max_bins=None, n_jobs=1),
+    AdaBoostClassifier(n_estimators=20, variant="logit"),
+    BoostingClassifier(n_estimators=20),
+    BoostingClassifier(n_estimators=5, step="line_search"),
+    BoostingClassifier(n_estimators=20, step="constant"),
+    BoostingClassifier(n_estimators=20, stump="discrete"),
+    BoostingClassifier(n_estimators=20, missing="learn"),
+    BoostingClassifier(n_estimators=20, missing="error"),
+    BoostingClassifier(n_estimators=20, max_bins=None, n_jobs=1),
+    BoostingClassifier("exponential", n_estimators=20),
+    BoostingClassifier("exponential", n_estimators=5, stump="discrete", step="line_search"),
+    BoostingClassifier("squared"),
+    BoostingClassifier("truncated_squared", n_estimators=20, learning_rate=0.5),
+    BoostingClassifier("hinge", step="constant"),  # a hundred rounds: margins grow to 1 slowly
+    BoostingRegressor(),
+    BoostingRegressor(n_estimators=20, missing="learn"),
+    BoostingRegressor(n_estimators=20, missing="error"),
+    BoostingRegressor(n_estimators=20, max_bins=None, n_jobs=1),
+    BoostingRegressor("absolute", n_estimators=8, learning_rate=0.5),
+    BoostingRegressor("huber", n_estimators=10),
+    BoostingRegressor("quantile", n_estimators=8, learning_rate=0.5),
+    BoostingRegressor("poisson", n_estimators=10, step="newton"),
 ]
 
 

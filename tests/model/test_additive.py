@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from ensemble_gpu import AdditiveModel, use_engine
+from ensemble_gpu import AdditiveModel, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.model.additive import Rounds
 from tests.datasets import fit, random_data
 from tests.places import STRICT, Place
@@ -209,3 +209,69 @@ def test_stages_end_with_the_model(place: Place):
     assert len(stages) == 25
     place.check(stages[-1], "float64")
     np.testing.assert_allclose(place.host(stages[-1]), MODEL(X), rtol=1e-12, atol=1e-12)
+
+
+def gradient_model(n_classes: int = 1) -> AdditiveModel:
+    """Values that are multiples of one quantum, so that sums are exact in any order."""
+    data = random_data(max(2, n_classes)).with_missing()
+    if n_classes == 1:
+        return BoostingRegressor("huber", n_estimators=25).fit(data.X, data.X[:, 0]).model_
+    return BoostingClassifier(n_estimators=25, missing="learn").fit(data.X, data.y).model_
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+def test_chosen_stages_are_those_of_all_stages_bit_for_bit(place: Place, n_classes):
+    model, X = gradient_model(n_classes), random_data(seed=3).with_missing().X
+    every = [place.host(F) for F in model.staged(place.put(X))]
+    rounds = [0, 1, 2, 9, 9, 24, 25]
+    chosen = list(model.staged(place.put(X), rounds))
+    assert len(chosen) == len(rounds)
+    for t, F in zip(rounds, chosen, strict=True):
+        place.check(F, "float64")
+        expected = every[t - 1] if t else np.zeros_like(every[0]) + model.intercept
+        np.testing.assert_array_equal(place.host(F), expected)
+    np.testing.assert_array_equal(place.host(chosen[-1]), model(X))
+
+
+def test_chosen_stages_of_adaboost_are_those_of_the_first_rounds():
+    X = random_data(seed=3).with_missing().X
+    for t, F in zip([3, 25], MODEL.staged(X, [3, 25]), strict=True):
+        np.testing.assert_allclose(F, MODEL.first(t)(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [range(0, 26, 5), np.array([5, 20]), (7,), []], ids=repr)
+def test_chosen_stages_come_in_any_sequence_of_integers(rounds):
+    X = random_data(seed=3).X
+    assert len(list(MODEL.staged(X, rounds))) == len(rounds)
+
+
+def test_a_stage_that_was_handed_out_does_not_change():
+    X = random_data(seed=3).X
+    stages, copies = [], []
+    for F in MODEL.staged(X, [4, 4, 5, 9]):
+        stages.append(F)
+        copies.append(F.copy())
+    for F, copy in zip(stages, copies, strict=True):
+        np.testing.assert_array_equal(F, copy)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "error", "says"),
+    [
+        ([2, 1], ValueError, "rounds must ascend from 0 to 25, .*got 1 after 2"),
+        ([26], ValueError, "rounds must ascend from 0 to 25, .*got 26"),
+        ([-1], ValueError, "rounds must ascend from 0 to 25, .*got -1"),
+        ([2.0], TypeError, r"rounds must hold integers; got 2\.0"),
+        ([True], TypeError, "rounds must hold integers; got True"),
+        (7, TypeError, "rounds .*7"),
+    ],
+    ids=repr,
+)
+def test_bad_rounds_are_named(rounds, error, says):
+    with pytest.raises(error, match=says):
+        list(MODEL.staged(random_data().X, rounds))
+
+
+def test_bad_rounds_are_refused_before_the_first_stage():
+    with pytest.raises(ValueError, match="got 1 after 20"):
+        next(MODEL.staged(random_data().X, [20, 1]))

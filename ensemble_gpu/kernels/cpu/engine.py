@@ -67,7 +67,7 @@ class CpuEngine:
         return CpuHistograms(codes, layout, log_weights, self.run)
 
     def column(self, codes: Codes, feature: int) -> np.ndarray:
-        return np.ascontiguousarray(codes.data[feature // 8, :, feature % 8])
+        return _column(codes, feature)
 
     def sums(self, codes: Codes, q: np.ndarray) -> np.ndarray:
         return self._unit_sums(pairs.plane_sums, codes, q, 1)[0]
@@ -183,8 +183,7 @@ class CpuHistograms:
         self.run, self.pace = self.totals.run, Pace()
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
-        self.codes, self.width = codes.data, codes.width
-        self.columns: dict[int, np.ndarray] = {}
+        self.codes = codes
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.powers = fixedpoint.tables(layout.quantum_bits)
         self.q = np.zeros((planes, n), dtype=np.int32)
@@ -201,7 +200,7 @@ class CpuHistograms:
         logs = np.empty(self.q.shape[1], dtype=np.int64)
         self.run.call(
             requantise.requantise_serial, requantise.requantise_parallel,
-            self.codes, totals.parts, totals.group_of, log_tables, used, self.log_weights, logs,
+            self.codes.data, totals.parts, totals.group_of, log_tables, used, self.log_weights, logs,
             self.powers, exponent, self.q, self.largest,
         )  # fmt: skip
         totals.sums[:] = 0
@@ -226,17 +225,18 @@ class CpuHistograms:
         (self.run if together else Run(1)).call(
             histogram.rescale_serial, histogram.rescale_parallel,
             *self.totals.arguments(self.q, self.lists, self.count),
-            self._column(feature), leaf_of, kept, ratio, self.largest,
+            _column(self.codes, feature), leaf_of, kept, ratio, self.largest,
         )  # fmt: skip
         if self.run.threads > 1:
             cells = self.q.shape[1] + self.totals.n_features * int(self.count.sum())
             self.pace.note(together, (time.perf_counter() - start) / cells)
 
-    def _column(self, feature: int) -> np.ndarray:
-        """The feature's codes side by side: the select reads one code a row, not eight."""
-        if feature not in self.columns:
-            self.columns[feature] = np.ascontiguousarray(self.codes[feature // 8, :, feature % 8])
-        return self.columns[feature]
+
+def _column(codes: Codes, feature: int) -> np.ndarray:
+    """The feature's codes side by side, kept: a round reads one code a row, not eight."""
+    if feature not in codes.columns:
+        codes.columns[feature] = np.ascontiguousarray(codes.data[feature // 8, :, feature % 8])
+    return codes.columns[feature]
 
 
 def _parts(starts: np.ndarray, threads: int) -> np.ndarray:
