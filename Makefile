@@ -22,7 +22,7 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 	$(BIN)/python -m ensemble_gpu demo
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
-	$(BIN)/python -m pytest -m "not interop" --ignore=tests/cuda
+	$(BIN)/python -m pytest -n 2 -m "not interop" --ignore=tests/cuda
 	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/cuda/simulator
 
 test-interop: $(VENV)/test+interop.installed  ## the tests that need torch and JAX
@@ -35,7 +35,7 @@ test-cuda:  ## kernels to PTX and SASS; needs no GPU
 
 test-gpu: $(VENV)/plot+test.installed  ## the tests on CuPy arrays; needs a GPU and a cuda extra
 	$(BIN)/python -m ensemble_gpu doctor
-	ENSEMBLE_GPU_TEST_CUPY=1 $(BIN)/python -m pytest -m "not interop" --ignore=tests/cuda
+	ENSEMBLE_GPU_TEST_CUPY=1 $(BIN)/python -m pytest -n 2 -m "not interop" --ignore=tests/cuda
 
 lint: $(VENV)/dev+test.installed  ## ruff and mypy
 	$(BIN)/ruff check .

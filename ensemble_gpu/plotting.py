@@ -228,7 +228,7 @@ def plot_shape_functions(
     for ax in axes[:, 0]:
         ax.set_ylabel("adds to F")
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    if len(estimator.classes_) > 2:
+    if len(labels) > 1:
         figure.legend(handles, labels, loc="outside right upper", frameon=False, title="class")
     figure.suptitle("Shape functions (share of the importance)")
     return figure

@@ -15,7 +15,13 @@ from ensemble_gpu.boosting.additive import AdditiveEstimator
 from ensemble_gpu.boosting.loop import Trace, boost
 from ensemble_gpu.boosting.rows import Rows, hold_out
 from ensemble_gpu.boosting.strategy import Strategy
-from ensemble_gpu.boosting.watching import History, TrainingLoss, Validation, call_callbacks
+from ensemble_gpu.boosting.watching import (
+    History,
+    TrainingLoss,
+    Validation,
+    call_callbacks,
+    metric_value,
+)
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.validation import (
@@ -199,12 +205,15 @@ class BoostedStumps(AdditiveEstimator):
             return None
         target, weights = held_out.target, held_out.weights
 
+        # copies: the user's function may keep or change them, and torch warns of read-only views
+        more = {} if weights is None else {"sample_weight": home.hand_over(_copy(weights))}
+
         def evaluate(F: Any) -> float:
             if self.metric is None:
                 return setting.loss(F, target, weights)
             truth, prediction = self._metric_arguments(F, target, here)
-            more = {} if weights is None else {"sample_weight": home.hand_over(weights)}
-            return float(self.metric(home.hand_over(truth), home.hand_over(prediction), **more))
+            answer = self.metric(home.hand_over(_copy(truth)), home.hand_over(prediction), **more)
+            return metric_value(answer)
 
         patience = self.n_iter_no_change if self.early_stopping else None
         return Validation(held_out.X, setting.start, evaluate, setting.matrix, here, patience)
@@ -256,3 +265,7 @@ class BoostedStumps(AdditiveEstimator):
             minlength=self.n_features_in_,
         )
         self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
+
+
+def _copy(array: Any) -> Any:
+    return array.copy() if isinstance(array, np.ndarray) else array

@@ -31,7 +31,14 @@ from ensemble_gpu.data.validation import (
     check_signs,
 )
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.losses import Exponential, Loss, Quantile, classification_loss, regression_loss
+from ensemble_gpu.losses import (
+    Exponential,
+    Loss,
+    Poisson,
+    Quantile,
+    classification_loss,
+    regression_loss,
+)
 
 _SHARED = """
     n_estimators : int, default=100
@@ -92,6 +99,7 @@ _SHARED = """
     alphas_ : ndarray, nu alpha of each round
     feature_importances_ : ndarray, share of each feature in the gains
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`
+    validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel, with the best constant as intercept
     link_ : str, how outputs become predictions (losses/links.py)
     stop_reason_ : str, why the fit ended
@@ -111,9 +119,9 @@ class _GradientBoosting(BoostedStumps):
     track_loss: bool
 
     def _check_parameters(self) -> None:
+        check_real("learning_rate", self.learning_rate, 0.0, 1.0)
         super()._check_parameters()
         check_choice("step", self.step, STEPS)
-        check_real("learning_rate", self.learning_rate, 0.0, 1.0)
         check_real("subsample", self.subsample, 0.0, 1.0)
         check_integer("gram_memory", self.gram_memory, 0)
         check_flag("track_loss", self.track_loss)
@@ -321,6 +329,11 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.callbacks = callbacks
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson" or isinstance(self.loss, Poisson)
+        return tags
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._resolved_loss()
@@ -328,13 +341,22 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
     def _resolved_loss(self) -> Loss:
         if self.quantile is None:
             return regression_loss(self.loss)
-        check_real("quantile", self.quantile, 0.0, 1.0)
         if self.loss != "quantile":
             raise ValueError(f"quantile is for loss='quantile'; loss is {self.loss!r}.")
         return Quantile(quantile=self.quantile)
 
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        target, weights = super()._read_target(y, n_rows, w, place)
+        heavy = target if weights is None else target[weights > 0.0]
+        self._resolved_loss().check_target(place.host(heavy))
+        return target, weights
+
+    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
+        target = super()._read_validation_target(y, n_rows, place)
+        self._resolved_loss().check_target(place.host(target), "y_val")
+        return target
+
     def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
         loss = self._resolved_loss()
-        loss.check_target(here.host(rows.target))
         descent = self._descent(loss, votes=False)
         return regression_setting(engine, rows, keep, here, loss, descent)

@@ -148,7 +148,7 @@ class Gram:
         self.reason = ""
 
     def best_stump(self) -> Stump | None:
-        split = self.learner.best(self.S, self.H)
+        split = self.learner.best(self.S, self.H, [])
         if split is None:
             self.reason = "no stump lowers the loss any further"
             return None

@@ -64,11 +64,12 @@ def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | Non
         return None
     where, xp = engine.where, engine.where.xp
     on_host = where.host(weights)
-    total = math.fsum(on_host / on_host.max()) * float(on_host.max())
-    if total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
+    top = float(on_host.max())
+    total = math.fsum(on_host / top)  # in units of the largest, so that it is an ordinary number
+    if top * total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
         return xp.astype(weights, xp.int64)
     unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
-    return xp.astype(xp.round(weights / unit), xp.int64)
+    return xp.astype(xp.round(weights / top / unit), xp.int64)
 
 
 class Packed:

@@ -42,15 +42,25 @@ class StumpLearner:
         self.has_missing = counts[:, -1] > 0
         self.rows_up_to = np.cumsum(counts[:, :-1], axis=1)
 
-    def best(self, S: np.ndarray, H: np.ndarray) -> Gain | None:
-        """The best split of S, H [output, feature, code] among this round's features."""
-        taste, thresholds = self.taste, self.n_thresholds
-        if taste.n_features < len(thresholds) and len(self.candidates):
+    def best(self, S: np.ndarray, H: np.ndarray, barred: list[int]) -> Gain | None:
+        """The best split of S, H [output, feature, code] among this round's features.
+
+        Of all features where none that was drawn has one; never of the barred ones.
+        """
+        taste, allowed = self.taste, self.n_thresholds.copy()
+        allowed[barred] = 0
+        tried = [allowed]
+        if not barred and taste.n_features < len(allowed) and len(self.candidates):
             size = min(taste.n_features, len(self.candidates))
-            drawn = taste.generator.choice(self.candidates, size, replace=False)
-            thresholds = np.zeros_like(thresholds)
-            thresholds[drawn] = self.n_thresholds[drawn]
-        return best_gain(S, H, thresholds, taste.learn_missing, taste.votes, taste.signs)
+            drawn = np.zeros_like(allowed)
+            at = taste.generator.choice(self.candidates, size, replace=False)
+            drawn[at] = allowed[at]
+            tried.insert(0, drawn)
+        for thresholds in tried:
+            split = best_gain(S, H, thresholds, taste.learn_missing, taste.votes, taste.signs)
+            if split is not None:
+                return split
+        return None
 
     def missing_leaf(self, split: Gain) -> int:
         """Where missing values go; to the fuller side if there were none to learn from."""

@@ -30,6 +30,10 @@ from ensemble_gpu.losses import Loss
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
 VALUE_BITS = 40
+# A step of this share of the outputs' scale is short: the stump is stuck at a kink.
+SHORT = 1e-3
+# Rounds that may be drawn anew because no row was in them.
+MOST_DRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,11 @@ class Rebuild:
         self.moved = False
         self.round = 0
         self.units = 0.0, 0.0
-        self.guess = 1.0 / (problem.loss.curvature or 1.0)
+        self.heaviest = None if problem.weights is None else xp.max(problem.weights)
+        curvature = problem.loss.curvature
+        self.guess = 1.0 / curvature if curvature else problem.scale
         self.zero = where.full(0.0)
+        self.flat = False
         self.reason = ""
 
     # --- rows -------------------------------------------------------------------------------
@@ -141,7 +148,7 @@ class Rebuild:
         xp, bits = self.engine.where.xp, self.format.bits
         tops = max(float(xp.max(g)), -float(xp.min(g))), float(xp.max(h))
         pairs = zip(tops, self.units, strict=True)
-        if all(0.0 < top < math.inf and unit_of(top, bits) <= unit for top, unit in pairs):
+        if all(unit > 0.0 and top < math.inf and unit_of(top, bits) <= unit for top, unit in pairs):
             self._store("packed", rows, self.format.pack(g, h, part, self.units))
         return tops
 
@@ -152,7 +159,7 @@ class Rebuild:
         """g, h >= 0 [outputs, rows] of a block, and the rows' weight in this round."""
         xp = self.engine.where.xp
         g, h = self._differentiate(rows, self.F[:, rows])
-        h = xp.ones_like(g) if h is None else xp.maximum(h, self.zero)
+        h = xp.ones_like(g) if h is None or self.flat else xp.maximum(h, self.zero)
         part = self._taking_part(rows)
         return self.format.weighed(g, part), self.format.weighed(h, part), part
 
@@ -169,16 +176,22 @@ class Rebuild:
 
     # --- a round ----------------------------------------------------------------------------
 
+    def _refresh(self) -> tuple[float, float]:
+        """Gradients of all rows; their largest |g| and h."""
+        largest = self._by_block(self._refresh_rows)
+        for tops in largest:  # before max, which overlooks a NaN that is not the first
+            self._check_finite(*tops)
+        top_g, top_h = (max(values) for values in zip(*largest, strict=True))
+        return top_g, top_h
+
     def _sums(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Integer sums of -g and h per (output, feature, code); None where g vanishes."""
-        largest = self._by_block(self._refresh_rows)
+        self.flat = False
+        top_g, top_h = self._refresh()
         self.pending = None
-        top_g, top_h = (max(values) for values in zip(*largest, strict=True))
-        if not (top_g < math.inf and top_h < math.inf):
-            raise ValueError(
-                f"loss {self.problem.loss.name!r} gave a derivative that is not finite after "
-                f"{self.round} rounds; a loss must be finite for every finite y and F."
-            )
+        if top_h == 0.0 < top_g:  # no second derivative anywhere: least squares for this round
+            self.flat = True
+            top_g, top_h = self._refresh()
         if top_g == 0.0 or top_h == 0.0:
             return None
         units = unit_of(top_g, self.format.bits), unit_of(top_h, self.format.bits)
@@ -188,27 +201,60 @@ class Rebuild:
         G, H = self.format.sums(self.codes, self.packed)
         return -G, H
 
+    def _check_finite(self, *derivatives: float) -> None:
+        if not all(map(math.isfinite, derivatives)):
+            raise ValueError(
+                f"loss {self.problem.loss.name!r} gave a derivative that is not finite after "
+                f"{self.round} rounds; a loss must be finite for every finite y and F."
+            )
+
     def best_stump(self) -> Stump | None:
-        sums = self._sums()
-        split = None if sums is None else self.learner.best(*sums)
-        if split is None:
+        """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
+        has_kinks = self.step == "line_search" and not self.problem.loss.has_hessian
+        short = SHORT * self.problem.scale * self.rate if has_kinks else 0.0
+        best: Stump | None = None
+        barred: list[int] = []
+        sums = self._drawn_sums()
+        while sums is not None and len(barred) < self.codes.n_features:
+            stump = self._stump(sums, barred)
+            if stump is None:
+                break
+            if best is None or np.abs(stump.values).max() > np.abs(best.values).max():
+                best = stump
+            if np.abs(best.values).max() >= short:
+                break
+            barred.append(stump.feature)
+        if best is None or not best.values.any():
             self.reason = "no stump lowers the loss any further"
+            return None
+        self.column = self.engine.column(self.codes, best.feature)
+        return best
+
+    def _drawn_sums(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Sums of a round; drawn again where no row was."""
+        for _ in range(1 if self.sampling.share == 1.0 else MOST_DRAWS):
+            sums = self._sums()
+            if sums is not None and sums[0].any():
+                return sums
+            self.round += 1
+        return None
+
+    def _stump(self, sums: tuple[np.ndarray, np.ndarray], barred: list[int]) -> Stump | None:
+        split = self.learner.best(*sums, barred)
+        if split is None:
             return None
         loss, (unit_g, unit_h) = self.problem.loss, self.units
         h = split.c * (unit_g / unit_h)
         stump = Stump(split.feature, split.bin, self.learner.missing_leaf(split), h, 1.0, 0.0)
         alpha = 1.0
-        self.column = self.engine.column(self.codes, split.feature)
         if self.step == "line_search":
+            self.column = self.engine.column(self.codes, split.feature)
             alpha = self._search(stump, h)
         elif self.step == "constant":
             alpha = 1.0 / (loss.curvature or 1.0)
         elif self.step == "newton":
             h = np.clip(h, -loss.longest_step, loss.longest_step)
         values = np.rint(self.rate * alpha * h / self.quantum) * self.quantum
-        if not values.any():
-            self.reason = "no stump lowers the loss any further"
-            return None
         gain = split.gain * unit_g * (unit_g / unit_h)
         return replace(stump, values=values, alpha=self.rate * alpha, error=gain)
 
@@ -221,7 +267,7 @@ class Rebuild:
             return -math.fsum((h * sums.astype(np.float64)).ravel())
 
         largest = float(np.abs(h).max())
-        limit = min(self.problem.loss.longest_step / largest, 2.0**60)
+        limit = min(self.problem.loss.longest_step / largest, 2.0**60 * self.problem.scale)
         alpha = line_search(slope, self.guess, limit)
         self.guess = alpha or self.guess
         return alpha
@@ -231,8 +277,12 @@ class Rebuild:
         xp, where = self.engine.where.xp, self.engine.where
         F = self._moved(rows, stump, values)
         g, _ = self._differentiate(rows, F)
+        self._check_finite(float(xp.sum(g)))
         weights = None if self.format.weights is None else self.format.weights[rows]
-        q = self.format.integers(g, weights, -self.units[0])
+        unit = self.units[0]
+        if isinstance(self.format, Fine):  # one block, so the unit is the same on every engine
+            unit = max(unit, unit_of(float(xp.max(xp.abs(g))), self.format.bits))
+        q = self.format.integers(g, weights, -unit)
         codes = self.column[rows]
         zero = where.full(0, xp.int64)
         left, absent = codes <= stump.bin, codes == self.codes.width - 1
@@ -244,7 +294,7 @@ class Rebuild:
         sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
         for leaf, values_of_leaf in zip((LEFT, RIGHT, stump.missing_leaf), leaf_q, strict=True):
             sums[:, leaf] += where.host(xp.sum(values_of_leaf, axis=1))
-        return sums
+        return sums * (unit / self.units[0])
 
     def follow(self, stump: Stump) -> None:
         if not self.moved:
@@ -263,7 +313,7 @@ class Rebuild:
                 value = xp.sum(value, axis=0)
             if problem.weights is None:
                 return float(xp.sum(value)), float(value.shape[0])
-            weights = problem.weights[rows]
+            weights = problem.weights[rows] / self.heaviest
             return float(xp.sum(value * weights)), float(xp.sum(weights))
 
         self.moved = True

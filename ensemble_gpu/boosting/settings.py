@@ -32,7 +32,7 @@ from ensemble_gpu.boosting.rules import Rule, best_constant
 from ensemble_gpu.boosting.turns import Turns
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
-from ensemble_gpu.losses import Loss, Multinomial, Squared, SquaredMargin
+from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.link import log_loss
 
@@ -203,6 +203,9 @@ def _setting(
             descent.n_rounds,
         )  # fmt: skip
     else:
+        if isinstance(loss, CustomLoss):
+            y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
+            loss.try_on(y, engine.where.xp.zeros_like(y))
         start = _best_constants(loss, binned, n_outputs, where)
         problem = Problem(loss, binned.target, weights, start, scale)
         strategy = Rebuild(
@@ -243,6 +246,13 @@ def _mean_loss(loss: Loss, y: Any, F: Any, weights: Any | None, where: Where) ->
     else:
         value = loss.value(y, F if F.shape[1] > 1 else F[:, 0])
     if weights is None:
-        return float(xp.mean(value))
-    weights = weights / xp.max(weights)
-    return float(xp.sum(value * weights) / xp.sum(weights))
+        mean = float(xp.mean(value))
+    else:
+        weights = weights / xp.max(weights)
+        mean = float(xp.sum(value * weights) / xp.sum(weights))
+    if math.isnan(mean):
+        raise ValueError(
+            f"loss {loss.name!r} gave NaN on the validation rows; a loss must be finite for every "
+            "finite y and F."
+        )
+    return mean

@@ -34,7 +34,7 @@ def line_search(slope: Callable[[float], float], start: float, limit: float) -> 
     high = min(start, limit)
     slope_high = slope(high)
     for _ in range(MOST_DOUBLINGS):
-        if slope_high > 0.0 or high >= limit:
+        if slope_high >= 0.0 or high >= limit:
             break
         low, slope_low = high, slope_high
         high = min(2.0 * high, limit)
@@ -43,11 +43,11 @@ def line_search(slope: Callable[[float], float], start: float, limit: float) -> 
         return high
     low_moved = True
     weight_low, weight_high = -slope_low, slope_high  # of false position, halved by the rule
-    for _ in range(MOST_HALVINGS):
+    for trial in range(MOST_HALVINGS):
         if -slope_low <= FLAT * first or high - low <= NARROW * high:
             break
         middle = low + (high - low) * (weight_low / (weight_low + weight_high))
-        if not low < middle < high:
+        if trial % 3 == 2 or not low < middle < high:  # false position creeps along a wall
             middle = 0.5 * (low + high)
         value = slope(middle)
         if value <= 0.0:

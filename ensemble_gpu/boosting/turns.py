@@ -1,9 +1,9 @@
 """AdaBoost.MH one class at a time: coordinate descent over (class, stump).
 
-The loss of K classes is a sum of K binary ones, R = mean over i, k of exp(-Y_ik F_k(x_i)), each with
-weights of its own. A round adds to a single F_k the stump that lowers R most. Only that class's
-weights move and only its splits are scored anew, so a round costs what it costs for two classes;
-a stump shared by all classes moves K weights a row and says less about each.
+The loss of K classes is a sum of K binary ones, R = mean over i, k of exp(-Y_ik F_k(x_i)), each
+with weights of its own. A round adds to a single F_k the stump that lowers R most. Only that
+class's weights move and only its splits are scored anew, so a round costs what it costs for two
+classes; a stump shared by all classes moves K weights a row and says less about each.
 """
 
 from __future__ import annotations

@@ -63,6 +63,20 @@ class TrainingLoss:
         self.history.append(self.strategy.training_loss(stump))
 
 
+def metric_value(answer: Any) -> float:
+    """What a user's metric returned, as a number; an error that names `metric` where it is none."""
+    wrong = f"metric must return a number, lower is better; got {answer!r}."
+    if isinstance(answer, str):
+        raise TypeError(wrong)
+    try:
+        value = float(answer)
+    except (TypeError, ValueError) as error:
+        raise TypeError(wrong) from error
+    if math.isnan(value):
+        raise ValueError(wrong)
+    return value
+
+
 class Validation:
     """Follows the outputs F of held-out rows; `evaluate(F)` after each round is `history`."""
 
@@ -137,8 +151,12 @@ class TqdmBar:
 
     def __call__(self, info: RoundInfo) -> None:
         if self.bar is None:
-            from tqdm.auto import tqdm
-
+            try:
+                from tqdm.auto import tqdm
+            except ImportError as error:
+                raise ImportError(
+                    "TqdmBar needs tqdm: pip install 'ensemble_gpu[progress]'."
+                ) from error
             self.bar = tqdm(total=info.n_rounds, **{"desc": "fit", **self.options})
         losses = {"train": info.training_loss, "validation": info.validation_loss}
         known = {name: f"{loss:.4g}" for name, loss in losses.items() if loss is not None}

@@ -244,6 +244,8 @@ def check_target(y: Any, n_rows: int, where: Where, name: str) -> Any:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
     xp = where.xp
     if not is_array(y) or isinstance(y, np.ndarray):
+        if np.asarray(y).dtype.kind == "c":
+            raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name=name)
         try:

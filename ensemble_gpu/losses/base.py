@@ -83,10 +83,12 @@ class Loss(Facts):
         """The mean of y that F stands for."""
         return LINKS[self.link_name].mean(F, self.exp)
 
-    def check_target(self, y: np.ndarray) -> None:
+    def check_target(self, y: np.ndarray, name: str = "y") -> None:
         """Raise where y (on the host) is outside of the domain."""
         if not np.isfinite(y).all():
-            raise ValueError(f"y contains NaN or infinity; loss {self.name!r} takes finite values.")
+            raise ValueError(
+                f"{name} contains NaN or infinity; loss {self.name!r} takes finite values."
+            )
 
 
 def no_hessian(name: str) -> str:

@@ -48,9 +48,9 @@ class CustomLoss(Loss):
     """
 
     # Any, since a function takes the place of a method.
-    value: Any = field()
-    gradient: Any = field()
-    hessian: Any = None
+    value: Any = field(repr=False)
+    gradient: Any = field(repr=False)
+    hessian: Any = field(default=None, repr=False)
     name: str = field(default="custom", kw_only=True)
     task: str = field(default=REGRESSION, kw_only=True)
     link_name: str = field(default="", kw_only=True)
@@ -82,6 +82,18 @@ class CustomLoss(Loss):
         for name, fact in settled.items():
             object.__setattr__(self, name, fact)
 
+    def try_on(self, y: Any, F: Any) -> None:
+        """Raise where a function does not return an array of F's shape for its first rows."""
+        y, F = y[:7], F[:7]
+        names = ("value", "gradient", "hessian") if self.has_hessian else ("value", "gradient")
+        for name in names:
+            answer = getattr(self, name)(y, F)
+            if getattr(answer, "shape", None) != F.shape:
+                raise TypeError(
+                    f"{name} of loss {self.name!r} must return an array of the shape of F, a value "
+                    f"a row; for {F.shape[0]} rows got {answer!r}."
+                )
+
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
         h = self.hessian(y, F) if self.has_hessian else locate(F).xp.ones_like(F)
         return self.gradient(y, F), h
@@ -105,7 +117,7 @@ class CustomLoss(Loss):
                 low, high = float(y.min()), float(y.max())
         return np.array([increasing_root(slope, low, high)])
 
-    def check_target(self, y: np.ndarray) -> None:
-        super().check_target(y)
+    def check_target(self, y: np.ndarray, name: str = "y") -> None:
+        super().check_target(y, name)
         if self.task == CLASSIFICATION and not np.isin(y, (-1, 1)).all():
-            raise ValueError(f"y must hold -1 and +1 for loss {self.name!r}; got others.")
+            raise ValueError(f"{name} must hold -1 and +1 for loss {self.name!r}; got others.")

@@ -42,11 +42,11 @@ class Margin(Loss):
         share = weighted_mean((y > 0.0).astype(np.float64), weights)
         return np.array([self.minimiser(share)])
 
-    def check_target(self, y: np.ndarray) -> None:
+    def check_target(self, y: np.ndarray, name: str = "y") -> None:
         others = np.unique(y[(y != 1) & (y != -1)])
         if others.size:
             raise ValueError(
-                f"y must hold -1 and +1 for loss {self.name!r}; got {others[:5].tolist()!r}."
+                f"{name} must hold -1 and +1 for loss {self.name!r}; got {others[:5].tolist()!r}."
             )
 
 

@@ -55,7 +55,7 @@ class Multinomial(Loss):
         shares = [weighted_mean((y == k).astype(np.float64), weights) for k in range(K)]
         return np.array([log(max(share, EPSILON)) for share in shares])
 
-    def check_target(self, y: np.ndarray) -> None:
+    def check_target(self, y: np.ndarray, name: str = "y") -> None:
         K = self.n_classes
         allowed = "0, 1, ..." if K is None else f"0 ... {K - 1}"
         if y.dtype.kind not in "iu":

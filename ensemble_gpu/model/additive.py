@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -216,7 +216,7 @@ class AdditiveModel:
             thresholds,
             values,
             missing.reshape(len(steps), self.n_outputs),
-            self.intercept,
+            np.zeros(self.n_outputs),  # added last
         )
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
@@ -228,7 +228,12 @@ class AdditiveModel:
         self._check_columns(X)
         where, X = locate(X), to_workplace(X)
         engine = engine_for(locate(X), n_jobs)
-        return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
+        F = engine.evaluate(engine_view(engine, X), self.packed)
+        return where.hand_over(self._with_intercept(F))
+
+    def _with_intercept(self, F: Any) -> Any:
+        """Added last: leaf values of gradient models sum exactly, an intercept may not."""
+        return F + locate(F).put(self.intercept)[None, :] if self.intercept.any() else F
 
     def _check_columns(self, X: Any) -> None:
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -244,11 +249,10 @@ class AdditiveModel:
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
-        total = total + where.put(self.intercept)[None, :]
         if rounds is None:
             for t in range(len(self.rounds)):
                 total = total + self._one_round(X, t, where)
-                yield home.hand_over(total)
+                yield home.hand_over(self._with_intercept(total))
             return
         for first, last in self._stages(rounds):
             if last - first > 1:
@@ -257,7 +261,7 @@ class AdditiveModel:
                 total = total + AdditiveModel(between, self.n_features, zero)(X)
             elif last > first:
                 total = total + self._one_round(X, first, where)
-            yield home.hand_over(total)
+            yield home.hand_over(self._with_intercept(total))
 
     def _one_round(self, X: Any, t: int, where: Where) -> Any:
         rounds = self.rounds
@@ -265,9 +269,12 @@ class AdditiveModel:
         missing_leaf = int(rounds.missing_leaf[t])
         return stump_values(x, threshold, missing_leaf, rounds.values[t], where)
 
-    def _stages(self, rounds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def _stages(self, rounds: Sequence[int]) -> list[tuple[int, int]]:
         """(previous, next) numbers of rounds, checked."""
         before = 0
+        stages: list[tuple[int, int]] = []
+        if not isinstance(rounds, Iterable):
+            raise TypeError(f"rounds must be a list of integers; got {rounds!r}.")
         for after in rounds:
             if isinstance(after, bool) or not isinstance(after, numbers.Integral):
                 raise TypeError(f"rounds must hold integers; got {after!r}.")
@@ -276,5 +283,6 @@ class AdditiveModel:
                     f"rounds must ascend from 0 to {len(self.rounds)}, the rounds of the model; "
                     f"got {after!r} after {before!r}."
                 )
-            yield before, int(after)
+            stages.append((before, int(after)))
             before = int(after)
+        return stages

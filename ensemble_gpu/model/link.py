@@ -83,7 +83,7 @@ def _linear(F: Any, where: Where) -> Any:
     xp = where.xp
     margins = as_columns(F, xp)
     eps = float(xp.finfo(F.dtype).eps)
-    lowest = where.full(eps if F.shape[1] > 1 else 0.0, F.dtype)
+    lowest = where.full(eps, F.dtype)  # p > 0, so that ln p is finite
     p = xp.minimum(xp.maximum(0.5 + 0.5 * margins, lowest), where.full(1.0, F.dtype))
     highest = xp.max(p, axis=1, keepdims=True)
     behind = margins < xp.max(margins, axis=1, keepdims=True)

@@ -55,7 +55,8 @@ def test_scikit_learn_check(estimator, check):
 
 def test_default_parameters_are_the_documented_ones():
     assert AdaBoostClassifier().get_params() == {
-        "estimator": None, "variant": "real", "n_estimators": 100, "learning_rate": 1.0,
+        "estimator": None, "variant": "real", "multiclass": "shared", "n_estimators": 100,
+        "learning_rate": 1.0,
         "max_bins": 255, "missing": "abstain", "early_stopping": False,
         "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None, "device": None,
         "n_jobs": None, "callbacks": None, "random_state": None,

@@ -84,9 +84,7 @@ class CpuEngine:
         sums = np.zeros(shape, dtype=np.int64)
         units = pairs.n_units(words, q)
         bounds = [units * t // threads for t in range(threads + 1)]
-        self._map(
-            lambda t: kernel(bounds[t], bounds[t + 1], words, p, q, sums[t]), range(threads)
-        )
+        self._map(lambda t: kernel(bounds[t], bounds[t + 1], words, p, q, sums[t]), range(threads))
         total = sums[0] if threads == 1 else sums.sum(axis=0)
         total = total.reshape(q.shape[0], results, -1, codes.width)[:, :, :p]
         return np.ascontiguousarray(np.swapaxes(total, 0, 1))
@@ -200,8 +198,8 @@ class CpuHistograms:
         logs = np.empty(self.q.shape[1], dtype=np.int64)
         self.run.call(
             requantise.requantise_serial, requantise.requantise_parallel,
-            self.codes.data, totals.parts, totals.group_of, log_tables, used, self.log_weights, logs,
-            self.powers, exponent, self.q, self.largest,
+            self.codes.data, totals.parts, totals.group_of, log_tables, used, self.log_weights,
+            logs, self.powers, exponent, self.q, self.largest,
         )  # fmt: skip
         totals.sums[:] = 0
         totals.add(self.q, totals.all_rows, totals.rows_of_part)
