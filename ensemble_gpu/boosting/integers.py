@@ -36,8 +36,11 @@ class Format(Protocol):
         """What is measured in units: w g or g."""
         ...
 
-    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
-        """Integers [.., rows] of weighed g and h; `part` is the rows' weight in this round."""
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
+        """Integers [.., rows] of weighed g and h; `part` is the rows' weight in this round.
+
+        They may be written into `out`.
+        """
         ...
 
     def integers(self, g: Any, part: Any | None, unit: float) -> Any:
@@ -84,8 +87,8 @@ class Packed:
     def weighed(self, a: Any, part: Any | None) -> Any:
         return a if part is None else a * part[None, :]
 
-    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
-        return self.engine.pack(g, h, *units)
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
+        return self.engine.pack(g, h, *units, out)
 
     def integers(self, g: Any, part: Any | None, unit: float) -> Any:
         xp = self.engine.where.xp
@@ -107,7 +110,7 @@ class Fine:
     def weighed(self, a: Any, part: Any | None) -> Any:
         return a
 
-    def pack(self, g: Any, h: Any, part: Any | None, units: Units) -> Any:
+    def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
         planes = [self.integers(a, part, u) for a, u in zip((g, h), units, strict=True)]
         return self.engine.where.xp.concat(planes, axis=0)
 

@@ -25,7 +25,7 @@ from ensemble_gpu.boosting.learner import StumpLearner
 from ensemble_gpu.boosting.steps import line_search
 from ensemble_gpu.boosting.strategy import Stump
 from ensemble_gpu.data.sampling import drawn_rows
-from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Cut, Engine
+from ensemble_gpu.kernels.protocol import Codes, Cut, Engine
 from ensemble_gpu.losses import Loss
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
@@ -104,17 +104,22 @@ class Rebuild:
     def _by_block(self, function: Callable[[slice], Any]) -> list[Any]:
         return self.engine.by_block(function, self.codes.n_rows)
 
-    def _store(self, name: str, rows: slice, value: Any) -> None:
-        """Rows of self.F or packed; all of them are replaced without a copy."""
+    def _store(self, name: str, rows: slice, value: Any, place: Any) -> None:
+        """Rows of self.F or packed, unless the engine has written them into their place."""
+        if value is place:
+            return
         if rows == slice(0, self.codes.n_rows):
             setattr(self, name, value)
         else:
-            getattr(self, name)[:, rows] = value
+            place[...] = value
 
-    def _moved(self, rows: slice, stump: Stump, values: np.ndarray) -> Any:
-        """F[outputs, rows] with values[output, leaf] added to the rows of each leaf."""
-        cut = Cut(stump.bin, self.codes.width - 1, stump.missing_leaf)
-        return self.engine.move(self.F[:, rows], self.column[rows], cut, values)
+    def _cut(self, stump: Stump) -> Cut:
+        return Cut(stump.bin, self.codes.width - 1, stump.missing_leaf)
+
+    def _move(self, rows: slice, stump: Stump) -> None:
+        """F follows the stump."""
+        F, column, cut = self.F[:, rows], self.column[rows], self._cut(stump)
+        self._store("F", rows, self.engine.move(F, column, cut, stump.values, F), F)
 
     def _argument(self, F: Any) -> Any:
         """F as the loss takes it: [rows], [outputs, rows], or [rows, outputs] where joint."""
@@ -127,7 +132,7 @@ class Rebuild:
         xp, loss, y = self.engine.where.xp, self.problem.loss, self.problem.y[..., rows]
         argument = self._argument(F)
         if self.step == "newton":
-            g, h = loss.derivatives(y, argument)
+            g, h = self.engine.derivatives(loss, y, argument)
         else:
             g, h = loss.gradient(y, argument), None
         if self.problem.joint:
@@ -142,24 +147,30 @@ class Rebuild:
         Packed in the units of the round before, which are mostly this round's as well.
         """
         if self.pending is not None:
-            F = self._moved(rows, self.pending, self.pending.values)
-            self._store("F", rows, F)
+            self._move(rows, self.pending)
         g, h, part = self._gradients(rows)
         xp, bits = self.engine.where.xp, self.format.bits
         tops = max(float(xp.max(g)), -float(xp.min(g))), float(xp.max(h))
         pairs = zip(tops, self.units, strict=True)
         if all(unit > 0.0 and top < math.inf and unit_of(top, bits) <= unit for top, unit in pairs):
-            self._store("packed", rows, self.format.pack(g, h, part, self.units))
+            self._pack(rows, g, h, part)
         return tops
 
     def _pack_rows(self, rows: slice) -> None:
-        self._store("packed", rows, self.format.pack(*self._gradients(rows), self.units))
+        self._pack(rows, *self._gradients(rows))
+
+    def _pack(self, rows: slice, g: Any, h: Any, part: Any) -> None:
+        place = self.packed[:, rows]
+        self._store("packed", rows, self.format.pack(g, h, part, self.units, place), place)
 
     def _gradients(self, rows: slice) -> tuple[Any, Any, Any]:
         """g, h >= 0 [outputs, rows] of a block, and the rows' weight in this round."""
         xp = self.engine.where.xp
         g, h = self._differentiate(rows, self.F[:, rows])
-        h = xp.ones_like(g) if h is None or self.flat else xp.maximum(h, self.zero)
+        if h is None or self.flat:
+            h = xp.ones_like(g)
+        elif self.problem.loss.kernel is None:
+            h = xp.maximum(h, self.zero)
         part = self._taking_part(rows)
         return self.format.weighed(g, part), self.format.weighed(h, part), part
 
@@ -249,7 +260,7 @@ class Rebuild:
         alpha = 1.0
         if self.step == "line_search":
             self.column = self.engine.column(self.codes, split.feature)
-            alpha = self._search(stump, h)
+            alpha = self._search(stump, h, split.S)
         elif self.step == "constant":
             alpha = 1.0 / (loss.curvature or 1.0)
         elif self.step == "newton":
@@ -258,12 +269,18 @@ class Rebuild:
         gain = split.gain * unit_g * (unit_g / unit_h)
         return replace(stump, values=values, alpha=self.rate * alpha, error=gain)
 
-    def _search(self, stump: Stump, h: np.ndarray) -> float:
-        """alpha of R(F + alpha h); slopes are sums of integers, the same in any order."""
+    def _search(self, stump: Stump, h: np.ndarray, S: np.ndarray) -> float:
+        """alpha of R(F + alpha h); slopes are sums of integers, the same in any order.
+
+        S are the sums at alpha = 0, if all rows have taken part in them.
+        """
 
         def slope(alpha: float) -> float:
-            parts = self._by_block(lambda rows: self._leaf_sums(rows, stump, alpha * h))
-            sums = np.sum(parts, axis=0)
+            if alpha == 0.0 and self.sampling.share == 1.0:
+                sums = S
+            else:
+                parts = self._by_block(lambda rows: self._leaf_sums(rows, stump, alpha * h))
+                sums = np.sum(parts, axis=0)
             return -math.fsum((h * sums.astype(np.float64)).ravel())
 
         largest = float(np.abs(h).max())
@@ -273,28 +290,17 @@ class Rebuild:
         return alpha
 
     def _leaf_sums(self, rows: slice, stump: Stump, values: np.ndarray) -> np.ndarray:
-        """Integer sums [output, leaf] of -g at F + values."""
-        xp, where = self.engine.where.xp, self.engine.where
-        F = self._moved(rows, stump, values)
-        g, _ = self._differentiate(rows, F)
-        self._check_finite(float(xp.sum(g)))
-        weights = None if self.format.weights is None else self.format.weights[rows]
+        """Integer sums [output, leaf] of -g at F + values, in the round's units."""
+        xp, cut, column = self.engine.where.xp, self._cut(stump), self.column[rows]
+        g, _ = self._differentiate(rows, self.engine.move(self.F[:, rows], column, cut, values))
+        top = max(float(xp.max(g)), -float(xp.min(g)))
+        self._check_finite(top)
         unit = self.units[0]
         if isinstance(self.format, Fine):  # one block, so the unit is the same on every engine
-            unit = max(unit, unit_of(float(xp.max(xp.abs(g))), self.format.bits))
+            unit = max(unit, unit_of(top, self.format.bits))
+        weights = None if self.format.weights is None else self.format.weights[rows]
         q = self.format.integers(g, weights, -unit)
-        codes = self.column[rows]
-        zero = where.full(0, xp.int64)
-        left, absent = codes <= stump.bin, codes == self.codes.width - 1
-        leaf_q = (
-            xp.where(left[None, :], q, zero),
-            xp.where((~left & ~absent)[None, :], q, zero),
-            xp.where(absent[None, :], q, zero),
-        )
-        sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
-        for leaf, values_of_leaf in zip((LEFT, RIGHT, stump.missing_leaf), leaf_q, strict=True):
-            sums[:, leaf] += where.host(xp.sum(values_of_leaf, axis=1))
-        return sums * (unit / self.units[0])
+        return self.engine.leaf_sums(q, column, cut) * (unit / self.units[0])
 
     def follow(self, stump: Stump) -> None:
         if not self.moved:
@@ -306,9 +312,8 @@ class Rebuild:
         problem, xp = self.problem, self.engine.where.xp
 
         def move(rows: slice) -> tuple[float, float]:
-            F = self._moved(rows, stump, stump.values)
-            self._store("F", rows, F)
-            value = problem.loss.value(problem.y[..., rows], self._argument(F))
+            self._move(rows, stump)
+            value = problem.loss.value(problem.y[..., rows], self._argument(self.F[:, rows]))
             if value.ndim > 1:
                 value = xp.sum(value, axis=0)
             if problem.weights is None:

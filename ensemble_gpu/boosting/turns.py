@@ -22,37 +22,40 @@ class Turns:
 
     def __init__(self, classes: list[Rescale]) -> None:
         self.classes = classes
-        self.proposals = [strategy.best_stump() for strategy in classes]
+        self.proposals: list[Stump | None] = [None] * len(classes)
+        self.falls = [0.0] * len(classes)
+        self.weight = float(len(classes))
         self.turn = 0
         self.reason = ""
+        for k in range(len(classes)):
+            self._propose(k)
 
-    def _falls(self) -> list[float]:
-        """By how much each class's proposal lowers the sum of its weights, which began as 1."""
-        return [
-            0.0 if stump is None else strategy.loss - strategy.training_loss(stump)
-            for strategy, stump in zip(self.classes, self.proposals, strict=True)
-        ]
+    def _propose(self, k: int) -> None:
+        """The best stump of class k, and by how much it lowers its weights, which began as 1."""
+        strategy = self.classes[k]
+        stump = strategy.best_stump()
+        self.proposals[k] = stump
+        self.falls[k] = strategy.loss - strategy.training_loss(stump) if stump else 0.0
 
     def best_stump(self) -> Stump | None:
-        falls = self._falls()
-        self.turn = int(np.argmax(falls))
+        fall = max(self.falls)
+        self.turn = self.falls.index(fall)
         stump = self.proposals[self.turn]
-        if stump is None or falls[self.turn] <= 0.0:
+        if stump is None or fall <= 0.0:
             self.reason = self.classes[self.turn].reason or "no stump is better than chance"
             return None
         values = np.zeros((len(self.classes), N_LEAVES))
         values[self.turn] = stump.values[0]
-        weight = sum(strategy.loss for strategy in self.classes)
-        error = (weight - falls[self.turn]) / weight
+        error = (self.weight - fall) / self.weight
         return replace(stump, values=values, error=error, perfect=False)
 
     def training_loss(self, stump: Stump) -> float:
         """Mean of the weights exp(-margin) over rows and classes, relative to the first round's."""
-        weight = sum(strategy.loss for strategy in self.classes)
-        return stump.error * weight / len(self.classes)
+        return stump.error * self.weight / len(self.classes)
 
     def follow(self, stump: Stump) -> None:
-        strategy, own = self.classes[self.turn], self.proposals[self.turn]
+        own = self.proposals[self.turn]
         assert own is not None
-        strategy.follow(own)
-        self.proposals[self.turn] = strategy.best_stump()
+        self.weight -= self.falls[self.turn]
+        self.classes[self.turn].follow(own)
+        self._propose(self.turn)

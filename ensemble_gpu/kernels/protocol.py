@@ -217,12 +217,26 @@ class Engine(Protocol):
         """
         ...
 
-    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
-        """F[output, row] + values[output, leaf of the row's code]."""
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
+        """F[output, row] + values[output, leaf of the row's code].
+
+        An engine may write it into `out`, an array of that shape, and return that.
+        """
         ...
 
-    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
-        """rint(s / unit_s) 2^32 + rint(h / unit_h), int64 (units are powers of two)."""
+    def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
+        """loss.derivatives(y, F), by a kernel with the same bits where there is one."""
+        ...
+
+    def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
+        """rint(g / unit_g) 2^32 + rint(h / unit_h), int64 (units are powers of two).
+
+        An engine may write it into `out`, an array of that shape, and return that.
+        """
+        ...
+
+    def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
+        """sums[output, leaf] of the int64 q[output, row], on the host."""
         ...
 
     def exp(self, x: Any) -> Any:

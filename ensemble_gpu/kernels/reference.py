@@ -119,11 +119,17 @@ class ReferenceEngine:
         counts = where.host(_SortedRows(in_order, layout, width, where).sums(q))
         return counts.astype(np.int32) if weights is None else counts
 
-    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
         return rowwise.move(F, column, cut, values, self.where)
 
-    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
-        return rowwise.pack(s, h, unit_s, unit_h, self.where)
+    def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
+        return loss.derivatives(y, F)
+
+    def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
+        return rowwise.pack(g, h, unit_g, unit_h, self.where)
+
+    def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
+        return rowwise.leaf_sums(q, column, cut, self.where)
 
     def exp(self, x: Any) -> Any:
         return exponential.exp(x, self.where)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Cut
+from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Cut
 
 
 def move(F: Any, column: Any, cut: Cut, values: np.ndarray, where: Where) -> Any:
@@ -27,3 +27,17 @@ def pack(s: Any, h: Any, unit_s: float, unit_h: float, where: Where) -> Any:
     xp = where.xp
     upper = xp.round(s * (1.0 / unit_s)) * 2.0**32
     return xp.astype(upper + xp.round(h * (1.0 / unit_h)), xp.int64)
+
+
+def leaf_sums(q: Any, column: Any, cut: Cut, where: Where) -> np.ndarray:
+    """sums[output, leaf] of the int64 q[output, row], on the host."""
+    xp = where.xp
+    left, missing = column <= cut.bin, column == cut.missing_code
+    zero = where.full(0, xp.int64)
+    parts = [xp.sum(xp.where(rows[None, :], q, zero), axis=1) for rows in (left, missing)]
+    on_left, on_missing, total = where.host(xp.stack([*parts, xp.sum(q, axis=1)]))
+    sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
+    sums[:, LEFT] = on_left
+    sums[:, RIGHT] = total - on_left - on_missing
+    sums[:, cut.missing_leaf] += on_missing
+    return sums

@@ -37,6 +37,7 @@ class Facts:
     curvature: float | None = None  # upper bound on the second derivative, where there is one
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     longest_step: float = math.inf  # bound on the Newton step of a leaf
+    kernel: str | None = None  # engines may have compiled derivatives under this name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,15 @@ from typing import Any, NamedTuple
 from ensemble_gpu.arrays.namespace import locate
 
 
+def largest_exponent(finfo: Any) -> float:
+    """532 (66 in float32): e^x is far from overflow, and so are sums of it over rows."""
+    return float(int(0.75 * math.log(float(finfo.max))))
+
+
 def bounded(x: Any) -> Any:
-    """At most 532 (66 in float32): e^x is far from overflow, and so are sums of it over rows."""
+    """At most `largest_exponent`."""
     where = locate(x)
-    top = int(0.75 * math.log(float(where.xp.finfo(x.dtype).max)))
+    top = largest_exponent(where.xp.finfo(x.dtype))
     return where.xp.minimum(x, where.full(top, x.dtype))
 
 

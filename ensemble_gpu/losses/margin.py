@@ -16,7 +16,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.scalar import log
 from ensemble_gpu.losses.base import CLASSIFICATION, Loss, weighted_mean
-from ensemble_gpu.losses.links import bounded
+from ensemble_gpu.losses.links import bounded, largest_exponent
 
 EPSILON = 2.0**-52
 
@@ -88,6 +88,8 @@ class Logistic(Margin):
     link_name = "logistic"
     curvature = 0.25
     longest_step = 8.0
+    kernel = "logistic"
+    largest_exponent = largest_exponent(np.finfo(np.float64))
 
     def value(self, y: Any, F: Any) -> Any:
         return softplus(-y * F, self.exp)

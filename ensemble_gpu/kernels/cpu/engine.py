@@ -12,10 +12,19 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
-from ensemble_gpu.kernels.cpu import binning, evaluate, histogram, pairs, requantise, score
+from ensemble_gpu.kernels.cpu import (
+    binning,
+    derivatives,
+    evaluate,
+    histogram,
+    pairs,
+    requantise,
+    score,
+)
 from ensemble_gpu.kernels.cpu.exponential import exp_into
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.protocol import (
+    N_LEAVES,
     Codes,
     Criterion,
     Cut,
@@ -28,8 +37,10 @@ from ensemble_gpu.kernels.protocol import (
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
 PART_ROWS = 4096
-# Rows of a block of NumPy work: its temporaries stay in the second-level cache.
-BLOCK_ROWS = 1 << 15
+# Rows of a block of NumPy work. Threads take turns at the interpreter's lock between two calls, so
+# small blocks, though they fit the cache, cost more: 1e6 rows, 2 threads, 21 ms a round with 2^13
+# rows, 6 ms with 2^17 (10 ms on one thread).
+LEAST_ROWS, BLOCK_ROWS = 1 << 15, 1 << 17
 
 announce_compilation()
 
@@ -42,6 +53,7 @@ class CpuEngine:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
+        self.pace = Pace()
         self._workers: ThreadPoolExecutor | None = None
 
     def adopt(self, array: np.ndarray) -> np.ndarray:
@@ -64,7 +76,7 @@ class CpuEngine:
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None
     ) -> CpuHistograms:
-        return CpuHistograms(codes, layout, log_weights, self.run)
+        return CpuHistograms(codes, layout, log_weights, self.run, self.pace)
 
     def column(self, codes: Codes, feature: int) -> np.ndarray:
         return _column(codes, feature)
@@ -89,16 +101,32 @@ class CpuEngine:
         total = total.reshape(q.shape[0], results, -1, codes.width)[:, :, :p]
         return np.ascontiguousarray(np.swapaxes(total, 0, 1))
 
-    def move(self, F: np.ndarray, column: np.ndarray, split: Cut, values: np.ndarray) -> np.ndarray:
-        out = np.empty_like(F)
-        code = split.missing_code
-        pairs.move(F, column, split.bin, code, split.missing_leaf, values, out)
+    def move(
+        self, F: np.ndarray, column: np.ndarray, cut: Cut, values: np.ndarray, out: Any = None
+    ) -> np.ndarray:
+        out = np.empty_like(F) if out is None else out
+        pairs.move(F, column, cut.bin, cut.missing_code, cut.missing_leaf, values, out)
         return out
 
-    def pack(self, s: np.ndarray, h: np.ndarray, unit_s: float, unit_h: float) -> np.ndarray:
-        out = np.empty(s.shape, dtype=np.int64)
-        pairs.pack(s, h, 1.0 / unit_s, 1.0 / unit_h, out)
+    def derivatives(self, loss: Any, y: np.ndarray, F: np.ndarray) -> tuple[Any, Any]:
+        if loss.kernel != "logistic" or F.ndim != 1:
+            return loss.derivatives(y, F)
+        g, h = np.empty((2, F.shape[0]))
+        tables = exponential.powers(), fixedpoint.tables()
+        derivatives.logistic(y, F, loss.largest_exponent, *tables, g, h)
+        return g, h
+
+    def pack(
+        self, g: np.ndarray, h: np.ndarray, unit_g: float, unit_h: float, out: Any = None
+    ) -> np.ndarray:
+        out = np.empty(g.shape, dtype=np.int64) if out is None else out
+        pairs.pack(g, h, 1.0 / unit_g, 1.0 / unit_h, out)
         return out
+
+    def leaf_sums(self, q: np.ndarray, column: np.ndarray, cut: Cut) -> np.ndarray:
+        sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
+        pairs.leaf_sums(q, column, cut.bin, cut.missing_code, cut.missing_leaf, sums)
+        return sums
 
     def pair_counts(self, codes: Codes, feature: int, weights: np.ndarray | None) -> np.ndarray:
         kind = np.int32 if weights is None else np.int64
@@ -119,8 +147,9 @@ class CpuEngine:
         return out
 
     def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
-        starts = range(0, n_rows, BLOCK_ROWS)
-        return self._map(function, [slice(a, min(a + BLOCK_ROWS, n_rows)) for a in starts])
+        size = min(BLOCK_ROWS, max(LEAST_ROWS, -(-n_rows // self.run.threads)))
+        starts = range(0, n_rows, size)
+        return self._map(function, [slice(a, min(a + size, n_rows)) for a in starts])
 
     def _map(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """function(item) for every item, on a pool of Python threads."""
@@ -174,11 +203,11 @@ class CpuHistograms:
     """q per plane and row, and their sums."""
 
     def __init__(
-        self, codes: Codes, layout: Layout, log_weights: np.ndarray | None, run: Run
+        self, codes: Codes, layout: Layout, log_weights: np.ndarray | None, run: Run, pace: Pace
     ) -> None:
         n, planes, groups = codes.n_rows, layout.n_planes, layout.n_groups
         self.totals = _Sums(codes.data, codes.n_features, codes.width, layout, run)
-        self.run, self.pace = self.totals.run, Pace()
+        self.run, self.pace = self.totals.run, pace
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
         self.codes = codes

@@ -9,15 +9,21 @@ from ensemble_gpu.kernels.exponential import LARGEST, LOWEST_POWER, PER_LN2, RES
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
 
 
+@njit(cache=True, nogil=True, inline="always")
+def exp_one(x, powers, digits):
+    """e^x of one number."""
+    t = min(max(x, -LARGEST), LARGEST) * PER_LN2
+    nearest = np.rint(t)
+    L = np.int64(nearest)
+    value = powers[(L >> FRACTION_BITS) - LOWEST_POWER]
+    value *= digits[0, (L >> (2 * DIGIT_BITS)) & DIGIT_MASK]
+    value *= digits[1, (L >> DIGIT_BITS) & DIGIT_MASK]
+    value *= digits[2, L & DIGIT_MASK]
+    return value * (1.0 + (t - nearest) * REST)
+
+
 @njit(cache=True, nogil=True)
 def exp_into(x, powers, digits, out):
     """out = e^x, element by element."""
     for i in range(x.shape[0]):
-        t = min(max(x[i], -LARGEST), LARGEST) * PER_LN2
-        nearest = np.rint(t)
-        L = np.int64(nearest)
-        value = powers[(L >> FRACTION_BITS) - LOWEST_POWER]
-        value *= digits[0, (L >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-        value *= digits[1, (L >> DIGIT_BITS) & DIGIT_MASK]
-        value *= digits[2, L & DIGIT_MASK]
-        out[i] = value * (1.0 + (t - nearest) * REST)
+        out[i] = exp_one(x[i], powers, digits)

@@ -38,6 +38,21 @@ def pack(s, h, per_unit_s, per_unit_h, out):
 
 
 @njit(cache=True, nogil=True)
+def leaf_sums(q, column, last_bin, missing_code, missing_leaf, sums):
+    """sums[k, leaf] += q[k, i] over the rows of each leaf."""
+    for k in range(q.shape[0]):
+        left, right, missing = np.int64(0), np.int64(0), np.int64(0)
+        for i in range(q.shape[1]):
+            code, value = column[i], q[k, i]
+            left += value if code <= last_bin else 0
+            missing += value if code == missing_code else 0
+            right += value
+        sums[k, LEFT] += left
+        sums[k, RIGHT] += right - left - missing
+        sums[k, missing_leaf] += missing
+
+
+@njit(cache=True, nogil=True)
 def _unpack(packed, g, h):
     """g, h += the two halves of the packed sums."""
     for lane in range(packed.shape[0]):

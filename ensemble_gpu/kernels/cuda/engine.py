@@ -28,6 +28,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import SAMPLE_ROWS
 from ensemble_gpu.kernels import exponential, fixedpoint
+from ensemble_gpu.kernels import rowwise as arraywise
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.device import Device, device_for
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
@@ -187,7 +188,14 @@ class CudaEngine:
         rows.q[...] = self._in_words(xp.take(weights, order))
         return rows.fetch_wide(codes.n_features)
 
-    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray) -> Any:
+    def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
+        return loss.derivatives(y, F)
+
+    def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
+        with self.device.active("slopes of the loss", 24 * math.prod(q.shape)):
+            return arraywise.leaf_sums(q, column, cut, self.where)
+
+    def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
         device, xp, plan = self.device, self.where.xp, self.device.plan
         sides = np.ascontiguousarray(values[:, [LEFT, RIGHT, cut.missing_leaf]])
         with device.active(f"outputs {tuple(F.shape)}", 8 * math.prod(F.shape)):
@@ -200,13 +208,13 @@ class CudaEngine:
             )  # fmt: skip
             return out
 
-    def pack(self, s: Any, h: Any, unit_s: float, unit_h: float) -> Any:
+    def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
         device, xp, plan = self.device, self.where.xp, self.device.plan
-        with device.active(f"packed gradients {tuple(s.shape)}", 8 * math.prod(s.shape)):
-            out = xp.empty(s.shape, dtype=xp.int64, device=self.where.device)
+        with device.active(f"packed gradients {tuple(g.shape)}", 8 * math.prod(g.shape)):
+            out = xp.empty(g.shape, dtype=xp.int64, device=self.where.device)
             rowwise.launch_pack(
-                unit_s, unit_h, plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.ascontiguousarray(s)), device.handle(xp.ascontiguousarray(h)),
+                unit_g, unit_h, plan.blocks, plan.threads, device.stream(),
+                device.handle(xp.ascontiguousarray(g)), device.handle(xp.ascontiguousarray(h)),
                 device.handle(out),
             )  # fmt: skip
             return out
