@@ -41,6 +41,7 @@ from ensemble_gpu.kernels.protocol import Layout
 OURS = "ensemble_gpu"
 OURS_DISCRETE = "ensemble_gpu, discrete"
 OURS_GENTLE = "ensemble_gpu, gentle"
+OURS_SINGLE = "ensemble_gpu, single"
 OURS_LOGISTIC = "ensemble_gpu, logistic"
 OURS_SQUARED = "ensemble_gpu, squared"
 MAX_BINS = 255
@@ -79,9 +80,10 @@ def openmp(threads: int) -> AbstractContextManager[Any]:
     return _POOLS.limit(limits=threads, user_api="openmp")
 
 
-def _ours(job: Job, variant: str = "real") -> Probabilities:
+def _ours(job: Job, variant: str = "real", multiclass: str = "shared") -> Probabilities:
     model = AdaBoostClassifier(
         variant=variant,
+        multiclass=multiclass,
         n_estimators=job.rounds,
         learning_rate=job.rate,
         max_bins=MAX_BINS,
@@ -258,6 +260,7 @@ CONTESTANTS = {
         Contestant(OURS, _ours, _ours_bin),
         Contestant(OURS_DISCRETE, partial(_ours, variant="discrete")),
         Contestant(OURS_GENTLE, partial(_ours, variant="gentle")),
+        Contestant(OURS_SINGLE, partial(_ours, variant="gentle", multiclass="single")),
         Contestant(OURS_LOGISTIC, _ours_logistic),
         Contestant(OURS_SQUARED, _ours_squared),
         Contestant("LightGBM", _lightgbm, _lightgbm_bin),

@@ -29,6 +29,7 @@ TUNED: dict[tuple[int, int, int], dict[str, float]] = {
         "ensemble_gpu": 0.1, "LightGBM": 0.1, "XGBoost": 0.1, "CatBoost": 0.1,
         "sklearn HistGB": 0.1,
     },
+    (28, 10, 2_500): {"ensemble_gpu, single": 0.6},
     (28, 10, 120): {"LightGBM": 0.7, "XGBoost": 1.4, "sklearn HistGB": 0.7},
     (28, 10, 300): {
         "ensemble_gpu": 0.5, "LightGBM": 0.5, "XGBoost": 1.0, "CatBoost": 1.0,
@@ -41,9 +42,10 @@ TUNED: dict[tuple[int, int, int], dict[str, float]] = {
 }  # fmt: skip
 
 # {contestant: rounds} for ten classes at equal AUC, 100,000 x 28: a round of ours or CatBoost's is
-# one stump with K values, a round of the others K trees.
+# one stump with K values ("single": with one), a round of the others K trees.
 CLASSES_ROUNDS = {
-    "ensemble_gpu": 900, "LightGBM": 120, "XGBoost": 120, "CatBoost": 600, "sklearn HistGB": 120,
+    "ensemble_gpu": 900, "ensemble_gpu, single": 2_500, "LightGBM": 120, "XGBoost": 120,
+    "CatBoost": 600, "sklearn HistGB": 120,
 }  # fmt: skip
 
 # {loss: {contestant: rate}}, 200 rounds (`python -m bench.tune losses`)

@@ -21,6 +21,7 @@ from bench.peers import (
     OURS_DISCRETE,
     OURS_GENTLE,
     OURS_LOGISTIC,
+    OURS_SINGLE,
     OURS_SQUARED,
     WARM_ROWS,
     Job,
@@ -237,7 +238,7 @@ def _works(*, quick: bool) -> list[Work]:
         ),
         Work(
             "classes", f"fit, {many}, rounds for equal AUC",
-            partial(_fit, many, equal, FAST), 3, 10,
+            partial(_fit, many, equal, (*FAST, OURS_SINGLE)), 3, 10, ours=OURS_SINGLE,
         ),
         Work(
             "classes-rounds", f"fit, {many}, {many_rounds} rounds",

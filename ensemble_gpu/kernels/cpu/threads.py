@@ -50,8 +50,11 @@ class Run:
     @contextmanager
     def pool(self) -> Iterator[None]:
         with _POOL:
-            before = numba.get_num_threads()
-            numba.set_num_threads(min(self.threads, _available()))
+            before, wanted = numba.get_num_threads(), min(self.threads, _available())
+            if before == wanted:
+                yield
+                return
+            numba.set_num_threads(wanted)
             try:
                 yield
             finally:
