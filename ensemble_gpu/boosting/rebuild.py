@@ -30,8 +30,11 @@ from ensemble_gpu.losses import Loss
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
 VALUE_BITS = 40
-# A step of this share of the outputs' scale is short: the stump is stuck at a kink.
-SHORT = 1e-3
+# A step of this share of the usual one is short: the stump is stuck at a kink. Other features are
+# tried then, a few, because each costs a line search. The usual step forgets a tenth a round.
+SHORT = 0.05
+MOST_STUMPS = 4
+FORGET = 0.9
 # Rounds that may be drawn anew because no row was in them.
 MOST_DRAWS = 100
 
@@ -97,6 +100,7 @@ class Rebuild:
         self.guess = 1.0 / curvature if curvature else problem.scale
         self.zero = where.full(0.0)
         self.flat = False
+        self.usual = 0.0
         self.reason = ""
 
     # --- rows -------------------------------------------------------------------------------
@@ -222,22 +226,22 @@ class Rebuild:
     def best_stump(self) -> Stump | None:
         """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
         has_kinks = self.step == "line_search" and not self.problem.loss.has_hessian
-        short = SHORT * self.problem.scale * self.rate if has_kinks else 0.0
         best: Stump | None = None
         barred: list[int] = []
         sums = self._drawn_sums()
-        while sums is not None and len(barred) < self.codes.n_features:
+        while sums is not None and len(barred) < (MOST_STUMPS if has_kinks else 1):
             stump = self._stump(sums, barred)
             if stump is None:
                 break
-            if best is None or np.abs(stump.values).max() > np.abs(best.values).max():
+            if best is None or _length(stump) > _length(best):
                 best = stump
-            if np.abs(best.values).max() >= short:
+            if _length(best) > SHORT * self.usual:
                 break
             barred.append(stump.feature)
-        if best is None or not best.values.any():
+        if best is None or _length(best) == 0.0:
             self.reason = "no stump lowers the loss any further"
             return None
+        self.usual = max(FORGET * self.usual, _length(best))
         self.column = self.engine.column(self.codes, best.feature)
         return best
 
@@ -324,3 +328,8 @@ class Rebuild:
         self.moved = True
         total, weight = map(math.fsum, zip(*self._by_block(move), strict=True))
         return total / weight
+
+
+def _length(stump: Stump) -> float:
+    """The largest value of a leaf."""
+    return float(np.abs(stump.values).max())
