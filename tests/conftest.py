@@ -1,4 +1,4 @@
-"""Fixtures: `xp` and `device` (every namespace and device at hand), `engine`."""
+"""Fixtures: `xp` and `device` (every namespace and device at hand), `engine`, `library`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 from ensemble_gpu import use_engine
+from tests.libraries import Jax, Torch
 from tests.places import ENGINES, PLACES, Place
 
 # Compilation makes single examples slow, so no deadline; derandomised, so a run can be repeated.
@@ -37,3 +38,17 @@ def engine(request: pytest.FixtureRequest) -> Iterator[str]:
     """The test runs on the named engine."""
     with use_engine(request.param):
         yield request.param
+
+
+@pytest.fixture(params=["torch", "jax"])
+def library(request: pytest.FixtureRequest) -> Iterator[Torch | Jax]:
+    """Arrays of another library, with 64-bit numbers; for tests marked interop."""
+    if request.param == "torch":
+        yield Torch()
+        return
+    import jax
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield Jax()
+    jax.config.update("jax_enable_x64", before)

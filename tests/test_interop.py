@@ -6,68 +6,17 @@ Imports are inside the tests: selected without the libraries, these tests fail, 
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import ADVERSARIAL, Data, fit, random_data
+from tests.libraries import Jax
 
 pytestmark = pytest.mark.interop
 
 VARIANTS = ["real", "discrete", "gentle"]
-
-
-class Torch:
-    """torch on the CPU."""
-
-    def put(self, array: Any) -> Any:
-        import torch
-
-        return None if array is None else torch.asarray(np.ascontiguousarray(array))
-
-    def check(self, array: Any, dtype: str) -> None:
-        import torch
-
-        assert isinstance(array, torch.Tensor)
-        assert array.device.type == "cpu"
-        assert array.dtype == getattr(torch, dtype)
-
-    def host(self, array: Any) -> np.ndarray:
-        return array.numpy()
-
-
-class Jax:
-    """JAX on the CPU, with 64-bit numbers."""
-
-    def put(self, array: Any) -> Any:
-        import jax.numpy as jnp
-
-        return None if array is None else jnp.asarray(array)
-
-    def check(self, array: Any, dtype: str) -> None:
-        import jax
-
-        assert isinstance(array, jax.Array)
-        assert {device.platform for device in array.devices()} == {"cpu"}
-        assert array.dtype == dtype
-
-    def host(self, array: Any) -> np.ndarray:
-        return np.asarray(array)
-
-
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    if request.param == "torch":
-        yield Torch()
-        return
-    import jax
-
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield Jax()
-    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.mark.parametrize("holes", ["none", "abstain", "learn"])

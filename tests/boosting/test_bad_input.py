@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,39 +13,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu import AdaBoostClassifier
+from tests.boosting.bad import Bad, changed, on
 from tests.datasets import fitted_state, random_data
-from tests.places import STRICT, WITH_CUPY
+from tests.places import WITH_CUPY
 
 DATA = random_data(n=40, p=3)
 X, Y = DATA.X, DATA.y
 ONES = np.ones(40)
-
-
-def changed(array: np.ndarray, value: float) -> np.ndarray:
-    array = np.array(array, dtype=np.float64)
-    array.flat[3] = value
-    return array
-
-
-def on(device: int, array: Any) -> Any:
-    return STRICT[device].put(array)
-
-
-@dataclass(frozen=True)
-class Bad:
-    """Arguments of one bad fit; the message must contain every text of `says`."""
-
-    says: tuple[str, ...]
-    X: Any = None
-    y: Any = None
-    weights: Any = None
-    params: dict[str, Any] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-    error: type[Exception] = ValueError
-
-    def fit(self, estimator: AdaBoostClassifier) -> None:
-        X_, y = X if self.X is None else self.X, Y if self.y is None else self.y
-        estimator.set_params(**self.params).fit(X_, y, self.weights, **self.more)
 
 
 CASES: dict[str, Callable[[], Bad]] = {
@@ -159,7 +132,7 @@ def test_bad_fit_says_what_is_wrong_and_leaves_an_unfitted_estimator_unfitted(ca
     bad = CASES[case]()
     estimator = AdaBoostClassifier(n_estimators=3)
     with pytest.raises(bad.error) as caught:
-        bad.fit(estimator)
+        bad.fit(estimator, X, Y)
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
     assert not fitted_state(estimator)
@@ -173,7 +146,7 @@ def test_bad_fit_leaves_a_fitted_estimator_as_it_was(case):
     estimator = AdaBoostClassifier(n_estimators=3).fit(X, Y)
     before = fitted_state(estimator)
     with pytest.raises((bad.error, Warning)):  # which one: the test above
-        bad.fit(estimator)
+        bad.fit(estimator, X, Y)
     assert fitted_state(estimator) == before
 
 

@@ -258,22 +258,6 @@ def test_a_loss_of_plain_functions_runs_on_every_namespace_and_device(place: Pla
     np.testing.assert_allclose(here.predict(data.X), squared.predict(data.X), rtol=1e-6)
 
 
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    """Arrays of another library; the imports are here, so that selecting these tests needs it."""
-    from tests.test_interop import Jax, Torch
-
-    if request.param == "torch":
-        yield Torch()
-        return
-    import jax
-
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield Jax()
-    jax.config.update("jax_enable_x64", before)
-
-
 @pytest.mark.interop
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("loss", "n_classes"), CLASSIFIED)

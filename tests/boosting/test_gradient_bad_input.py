@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,8 +20,8 @@ from ensemble_gpu.losses import (
     Quantile,
     Squared,
 )
+from tests.boosting.bad import Bad, changed, on
 from tests.datasets import fitted_state, random_data
-from tests.places import STRICT
 
 DATA = random_data(n=40, p=3)
 X, LABELS = DATA.X, DATA.y
@@ -184,33 +183,6 @@ def test_monotonic_cst_is_for_two_classes():
 # --- data ------------------------------------------------------------------------------------
 
 
-def changed(array: np.ndarray, value: float) -> np.ndarray:
-    array = np.array(array, dtype=np.float64)
-    array.flat[3] = value
-    return array
-
-
-def on(device: int, array: Any) -> Any:
-    return STRICT[device].put(array)
-
-
-@dataclass(frozen=True)
-class Bad:
-    """One bad fit; the message must contain every text of `says`."""
-
-    says: tuple[str, ...]
-    X: Any = None
-    y: Any = None
-    weights: Any = None
-    params: dict[str, Any] = field(default_factory=dict)
-    more: dict[str, Any] = field(default_factory=dict)
-    error: type[Exception] = ValueError
-
-    def fit(self, estimator: Any) -> None:
-        X_, y = X if self.X is None else self.X, Y if self.y is None else self.y
-        estimator.set_params(**self.params).fit(X_, y, self.weights, **self.more)
-
-
 REGRESSIONS: dict[str, Callable[[], Bad]] = {
     "NaN in y": lambda: Bad(("y", "NaN"), y=changed(Y, NAN)),
     "infinity in y": lambda: Bad(("y", "infinity"), y=changed(Y, np.inf)),
@@ -271,7 +243,7 @@ def test_bad_fit_says_what_is_wrong_and_leaves_nothing_half_fitted(case):
     bad = REGRESSIONS[case]()
     estimator = BoostingRegressor(n_estimators=3)
     with pytest.raises(bad.error) as caught:
-        bad.fit(estimator)
+        bad.fit(estimator, X, Y)
     for text in bad.says:
         assert text in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -286,7 +258,7 @@ def test_bad_fit_leaves_a_fitted_estimator_as_it_was(case):
     estimator = BoostingRegressor(n_estimators=3).fit(X, Y)
     before = fitted_state(estimator)
     with pytest.raises((bad.error, Warning)):  # which one: the test above
-        bad.fit(estimator)
+        bad.fit(estimator, X, Y)
     assert fitted_state(estimator) == before
 
 

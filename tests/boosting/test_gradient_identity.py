@@ -21,7 +21,6 @@ from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import NARROW, STRICT, Place
-from tests.test_interop import Jax, Torch
 
 ROUNDS = 6
 
@@ -325,19 +324,6 @@ def test_other_parameters_give_other_models():
 
 
 # --- torch and JAX -----------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["torch", "jax"])
-def library(request):
-    if request.param == "torch":
-        yield Torch()
-        return
-    import jax
-
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield Jax()
-    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.mark.interop

@@ -30,6 +30,7 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 from tests.datasets import Data, random_data
+from tests.libraries import Jax, Torch
 from tests.places import Place
 
 
@@ -271,8 +272,6 @@ def test_a_metric_gets_the_weights_of_held_out_training_rows():
 @pytest.mark.interop
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_a_metric_gets_arrays_of_another_library(name):
-    from tests.test_interop import Jax, Torch
-
     library: Any = {"torch": Torch, "jax": Jax}[name]()
     classes, numbers = Recorder(), Recorder()
     wide = "float64" if name == "torch" else "float32"  # JAX without 64-bit numbers
