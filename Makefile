@@ -23,7 +23,7 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
 	$(BIN)/python -m pytest -n 2 -m "not interop" --ignore=tests/cuda
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest tests/cuda/simulator
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -n 2 tests/cuda/simulator
 
 test-interop: $(VENV)/test+interop.installed  ## the tests that need torch and JAX
 	$(BIN)/python -m pytest -m interop
