@@ -80,40 +80,29 @@ def openmp(threads: int) -> AbstractContextManager[Any]:
     return _POOLS.limit(limits=threads, user_api="openmp")
 
 
+def _common(job: Job) -> dict[str, Any]:
+    """What all of our estimators are told."""
+    return {
+        "n_estimators": job.rounds,
+        "learning_rate": job.rate,
+        "max_bins": MAX_BINS,
+        "n_jobs": job.threads,
+    }
+
+
 def _ours(job: Job, variant: str = "real", multiclass: str = "shared") -> Probabilities:
-    model = AdaBoostClassifier(
-        variant=variant,
-        multiclass=multiclass,
-        n_estimators=job.rounds,
-        learning_rate=job.rate,
-        max_bins=MAX_BINS,
-        n_jobs=job.threads,
-    )
+    model = AdaBoostClassifier(variant=variant, multiclass=multiclass, **_common(job))
     return model.fit(job.X, job.y).predict_proba
 
 
 def _ours_logistic(job: Job) -> Probabilities:
     """Newton steps; with K classes stumps of K values on the multinomial loss."""
-    model = BoostingClassifier(
-        loss="logistic",
-        step="newton",
-        n_estimators=job.rounds,
-        learning_rate=job.rate,
-        max_bins=MAX_BINS,
-        n_jobs=job.threads,
-    )
+    model = BoostingClassifier(loss="logistic", step="newton", **_common(job))
     return model.fit(job.X, job.y).predict_proba
 
 
 def _ours_squared(job: Job) -> Probabilities:
-    model = BoostingRegressor(
-        loss="squared",
-        n_estimators=job.rounds,
-        learning_rate=job.rate,
-        max_bins=MAX_BINS,
-        n_jobs=job.threads,
-    )
-    return model.fit(job.X, job.y).predict
+    return BoostingRegressor(loss="squared", **_common(job)).fit(job.X, job.y).predict
 
 
 def _ours_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:

@@ -34,9 +34,12 @@ from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
-from ensemble_gpu.model.link import log_loss
+from ensemble_gpu.model.link import log_loss, weighted_mean
 
 GRAM_MEMORY = 2**30
+
+# Of validation rows: (F, target, weights) to a number, as `Setting.loss`.
+MeanLoss = Callable[[Any, Any, Any], float]
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,12 @@ def classification_setting(
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
     binned = bin_rows(engine, rows, keep, descent.max_bins, here)
     binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
-    setting = _setting(engine, binned, loss, n_classes if n_classes > 2 else 1, 1.0, descent)
-    return replace(setting, loss=mean_class_loss(loss, n_classes, here))
+    n_outputs = n_classes if n_classes > 2 else 1
+    mean_loss = mean_class_loss(loss, n_classes, here)
+    return _setting(engine, binned, loss, n_outputs, 1.0, descent, mean_loss)
 
 
-def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> Callable[[Any, Any, Any], float]:
+def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> MeanLoss:
     """The loss of outputs F for label indices."""
 
     def mean_loss(F: Any, index: Any, weights: Any) -> float:
@@ -169,12 +173,11 @@ def regression_setting(
     if loss.link_name == "identity":
         largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
         scale = math.ldexp(1.0, math.frexp(largest)[1])
-    setting = _setting(engine, binned, loss, 1, scale, descent)
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
         return _mean_loss(loss, y, F, weights, here)
 
-    return replace(setting, loss=mean_loss)
+    return _setting(engine, binned, loss, 1, scale, descent, mean_loss)
 
 
 def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
@@ -189,7 +192,13 @@ def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
 
 
 def _setting(
-    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: Descent
+    engine: Engine,
+    binned: Binned,
+    loss: Loss,
+    n_outputs: int,
+    scale: float,
+    descent: Descent,
+    mean_loss: MeanLoss,
 ) -> Setting:
     where, codes, weights = engine.where, binned.matrix.codes, binned.weights
     learner = StumpLearner(binned.matrix, descent.taste)
@@ -218,7 +227,7 @@ def _setting(
         start=strategy.intercept,
         constant=strategy.intercept,
         link=loss.link_name,
-        loss=lambda F, target, weights: math.nan,
+        loss=mean_loss,
         gains=lambda rounds: rounds.error,
         cheap_loss=squared,
     )
@@ -245,11 +254,7 @@ def _mean_loss(loss: Loss, y: Any, F: Any, weights: Any | None, where: Where) ->
         value = xp.sum(loss.value(y, xp.permute_dims(F, (1, 0))), axis=0)
     else:
         value = loss.value(y, F if F.shape[1] > 1 else F[:, 0])
-    if weights is None:
-        mean = float(xp.mean(value))
-    else:
-        weights = weights / xp.max(weights)
-        mean = float(xp.sum(value * weights) / xp.sum(weights))
+    mean = weighted_mean(value, weights, where)
     if math.isnan(mean):
         raise ValueError(
             f"loss {loss.name!r} gave NaN on the validation rows; a loss must be finite for every "

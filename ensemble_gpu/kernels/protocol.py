@@ -133,7 +133,8 @@ class PackedTables:
 
     Used feature u has the column `features[u]`; its thresholds lie at `first[u]` and are padded
     with inf to 2^steps[u] - 1, so that a search takes steps[u] halvings without a branch.
-    `values[first[u] + number of thresholds < x]` is added, `missing[u]` where x is NaN.
+    `values[first[u] + number of thresholds < x]` is added, `missing[u]` where x is NaN; the
+    intercept last, because leaf values of gradient models sum exactly and it may not.
     """
 
     features: np.ndarray

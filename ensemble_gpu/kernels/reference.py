@@ -140,7 +140,6 @@ class ReferenceEngine:
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         xp, where = self.where.xp, self.where
         out = where.zeros((X.shape[0], len(tables.intercept)), xp.float64)
-        out = out + where.put(tables.intercept)[None, :]
         for u, f in enumerate(tables.features):
             size = 1 << int(tables.steps[u])
             at = slice(int(tables.first[u]), int(tables.first[u]) + size)
@@ -150,7 +149,7 @@ class ReferenceEngine:
             place = xp.searchsorted(thresholds, xp.where(absent, where.full(0.0), x), side="left")
             value = xp.take(where.put(tables.values[at]), place, axis=0)
             out = out + xp.where(absent[:, None], where.put(tables.missing[u])[None, :], value)
-        return out
+        return out + where.put(tables.intercept)[None, :]
 
 
 class _SortedRows:

@@ -216,7 +216,7 @@ class AdditiveModel:
             thresholds,
             values,
             missing.reshape(len(steps), self.n_outputs),
-            np.zeros(self.n_outputs),  # added last
+            self.intercept,
         )
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
@@ -228,12 +228,7 @@ class AdditiveModel:
         self._check_columns(X)
         where, X = locate(X), to_workplace(X)
         engine = engine_for(locate(X), n_jobs)
-        F = engine.evaluate(engine_view(engine, X), self.packed)
-        return where.hand_over(self._with_intercept(F))
-
-    def _with_intercept(self, F: Any) -> Any:
-        """Added last: leaf values of gradient models sum exactly, an intercept may not."""
-        return F + locate(F).put(self.intercept)[None, :] if self.intercept.any() else F
+        return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
 
     def _check_columns(self, X: Any) -> None:
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -249,10 +244,11 @@ class AdditiveModel:
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
+        intercept = where.put(self.intercept)[None, :]  # last, as in PackedTables
         if rounds is None:
             for t in range(len(self.rounds)):
                 total = total + self._one_round(X, t, where)
-                yield home.hand_over(self._with_intercept(total))
+                yield home.hand_over(total + intercept)
             return
         for first, last in self._stages(rounds):
             if last - first > 1:
@@ -261,7 +257,7 @@ class AdditiveModel:
                 total = total + AdditiveModel(between, self.n_features, zero)(X)
             elif last > first:
                 total = total + self._one_round(X, first, where)
-            yield home.hand_over(self._with_intercept(total))
+            yield home.hand_over(total + intercept)
 
     def _one_round(self, X: Any, t: int, where: Where) -> Any:
         rounds = self.rounds

@@ -98,7 +98,13 @@ def log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -
     own = xp.astype(index[:, None] == xp.arange(p.shape[1], device=where.device)[None, :], p.dtype)
     tiny = where.full(float(xp.finfo(p.dtype).smallest_normal), p.dtype)
     loss = -xp.log(xp.maximum(xp.sum(p * own, axis=1), tiny))
+    return weighted_mean(loss, weights, where)
+
+
+def weighted_mean(values: Any, weights: Any | None, where: Where) -> float:
+    """sum w v / sum w; the plain mean without weights."""
+    xp = where.xp
     if weights is None:
-        return float(xp.mean(loss))
+        return float(xp.mean(values))
     weights = weights / xp.max(weights)  # so that no sum overflows
-    return float(xp.sum(loss * weights) / xp.sum(weights))
+    return float(xp.sum(values * weights) / xp.sum(weights))

@@ -160,13 +160,15 @@ class CpuEngine:
         return list(self._workers.map(function, items))
 
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
-        out = np.tile(tables.intercept, (X.shape[0], 1))
+        out = np.zeros((X.shape[0], len(tables.intercept)))
         run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
         run.call(
             evaluate.evaluate_serial, evaluate.evaluate_parallel,
             X, tables.features, tables.first, tables.steps, tables.thresholds, tables.values,
             tables.missing, out,
         )  # fmt: skip
+        if tables.intercept.any():
+            out += tables.intercept
         return out
 
 

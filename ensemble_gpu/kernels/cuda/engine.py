@@ -245,7 +245,6 @@ class CudaEngine:
         with device.active(f"predictions of {n} rows", 8 * n * outputs):
             where, plan = device.where, device.plan
             out = where.zeros((n, outputs), where.xp.float64)
-            out += where.put(tables.intercept)[None, :]
             if len(tables.features):
                 places = np.stack([tables.features, tables.first, tables.steps], axis=1)
                 arrays = (places, tables.thresholds, tables.values, tables.missing)
@@ -256,6 +255,7 @@ class CudaEngine:
                     plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
                     places_, thresholds_, values_, missing_, device.handle(out),
                 )  # fmt: skip
+            out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)
 
 
