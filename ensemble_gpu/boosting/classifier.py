@@ -6,37 +6,24 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 
-from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import Where, check_same_place, is_array, locate
+from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.additive import AdditiveEstimator
 from ensemble_gpu.boosting.fitting import BoostedStumps
-from ensemble_gpu.data.validation import (
-    check_labels,
-    check_length,
-    check_weights,
-    weighty_classes,
-)
+from ensemble_gpu.data.validation import check_labels
+from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.model.link import probabilities
 
 Rounds = Sequence[int] | None
 
 
-class AdditiveClassifier(ClassifierMixin, AdditiveEstimator):
+class AdditiveClassifier(ArrayClassifier, AdditiveEstimator):
     """Predictions of a classifier; a subclass fits `classes_` as well."""
-
-    classes_: np.ndarray
 
     def _labels(self, F: Any, place: Where, here: Where) -> Any:
         """Labels of the largest probability; NumPy where only the host can hold them."""
         index = here.xp.argmax(probabilities(F, self.link_, here), axis=1)
         return place.hand_over(self._take_labels(index, here))
-
-    def _take_labels(self, index: Any, here: Where) -> Any:
-        if self.classes_.dtype.kind in "biuf":
-            return here.xp.take(here.put(self.classes_), index)
-        return self.classes_[here.host(index)]
 
     def decision_function(self, X: Any) -> Any:
         """F(x): [n] for two classes (positive: classes_[1]), [n, K] otherwise."""
@@ -78,21 +65,6 @@ class AdditiveClassifier(ClassifierMixin, AdditiveEstimator):
         for F, place, here in self._staged(X, rounds):
             yield place.hand_over(probabilities(F, self.link_, here))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows predicted right, weighted if weights are given."""
-        predicted = self.predict(X)
-        check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
-        predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
-        here = locate(predicted)
-        xp = here.xp
-        truth = y if is_array(y) else here.put(np.asarray(y))
-        check_length("y", truth.shape[0], "X", predicted.shape[0])
-        right = xp.astype(predicted == truth, xp.float64)
-        weights = check_weights(sample_weight, right.shape[0], here, "sample_weight")
-        return float(
-            xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
-        )
-
 
 def _flat(F: Any) -> Any:
     return F[:, 0] if F.shape[1] == 1 else F
@@ -100,15 +72,6 @@ def _flat(F: Any) -> Any:
 
 class BoostedClassifier(AdditiveClassifier, BoostedStumps):
     """How a boosted classifier reads labels."""
-
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        """Index of every row's label; classes_ are the labels that have any weight."""
-        classes, index = check_labels(y, n_rows, place, 2, "y")
-        weights = check_weights(w, n_rows, place, "sample_weight")
-        if weights is not None:
-            classes, index = weighty_classes(classes, index, weights, place)
-        self.classes_ = classes
-        return index, weights
 
     def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
         classes, index = check_labels(y, n_rows, place, 1, "y_val")

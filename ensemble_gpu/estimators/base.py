@@ -1,0 +1,84 @@
+"""What every estimator does with X: check it, find out where it lives, evaluate the model there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
+from ensemble_gpu.data.validation import check_finite, check_numbers, check_shape, naming
+
+PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class ArrayEstimator(BaseEstimator):
+    """Inputs and outputs of an estimator: arrays in, arrays of the same library out.
+
+    A subclass fits `n_features_in_` and `model_`, called with X to give outputs [n, outputs].
+    """
+
+    missing: str
+    device: str | None
+    n_jobs: int | None
+    n_features_in_: int
+    model_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        return tags
+
+    def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
+        """X as a float array where it lives; n_features_in_ and names set or compared."""
+        if not reset and self._is_plain(X):
+            check_finite(X, NUMPY, name, self.missing)
+            return X
+        place = locate(X)
+        if place is NUMPY:
+            with naming(name):
+                X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
+        else:
+            check_shape(X, name)
+            if reset:
+                self.n_features_in_ = X.shape[1]
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        X = check_numbers(X, place, name)
+        check_finite(X, place, name, self.missing)
+        return X
+
+    def _is_plain(self, X: Any) -> bool:
+        """A NumPy array that needs no conversion: the general checks would find nothing.
+
+        They take longer than the prediction of a single row.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype in PLAIN
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
+
+    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
+        """X as floats, where it came from, where to compute, the float dtype of the results."""
+        if not hasattr(self, "model_"):
+            check_is_fitted(self)
+        place = locate(X)
+        narrow = is_array(X) and X.dtype == place.xp.float32
+        X = self._check_X(to_workplace(X, "cpu" if self.device == "cpu" else None), reset=False)
+        here = locate(X)
+        return X, place, here, here.xp.float32 if narrow else here.xp.float64
+
+    def _outputs(self, X: Any) -> tuple[Any, Where, Where]:
+        """F(X) [n, outputs], where X came from, where F is."""
+        X, place, here, dtype = self._inputs(X)
+        return here.xp.astype(self.model_(X, n_jobs=self.n_jobs), dtype), place, here

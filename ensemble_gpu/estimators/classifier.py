@@ -1,0 +1,56 @@
+"""What every classifier does with labels: read them, hand them out, count the right ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.namespace import Where, check_same_place, is_array, locate
+from ensemble_gpu.data.validation import (
+    check_labels,
+    check_length,
+    check_weights,
+    weighty_classes,
+)
+from ensemble_gpu.estimators.base import ArrayEstimator
+
+
+class ArrayClassifier(ClassifierMixin, ArrayEstimator):
+    """Labels of any kind; a subclass has `predict`."""
+
+    classes_: np.ndarray
+
+    # Labels that a fit needs at the least.
+    _fewest_classes = 2
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        """Index of every row's label, and weights; classes_ are the labels that have any weight."""
+        classes, index = check_labels(y, n_rows, place, self._fewest_classes, "y")
+        weights = check_weights(w, n_rows, place, "sample_weight")
+        if weights is not None:
+            classes, index = weighty_classes(classes, index, weights, place)
+        self.classes_ = classes
+        return index, weights
+
+    def _take_labels(self, index: Any, here: Where) -> Any:
+        if self.classes_.dtype.kind in "biuf":
+            return here.xp.take(here.put(self.classes_), index)
+        return self.classes_[here.host(index)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows predicted right, weighted if weights are given."""
+        predicted = self.predict(X)
+        check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
+        predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
+        here = locate(predicted)
+        xp = here.xp
+        truth = y if is_array(y) else here.put(np.asarray(y))
+        check_length("y", truth.shape[0], "X", predicted.shape[0])
+        right = xp.astype(predicted == truth, xp.float64)
+        weights = check_weights(sample_weight, right.shape[0], here, "sample_weight")
+        return float(
+            xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
+        )
