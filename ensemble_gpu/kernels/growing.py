@@ -84,7 +84,8 @@ class Splits:
     A code <= `bin` goes left; the next code that occurs in the node is `above` (the number of codes
     where none does: everything present goes left). A categorical split has the codes that go left
     as bits of `subset` [node, words], and `bin` -1. Missing values go left where
-    `missing_left`; `has_missing` says whether the node had any to learn that from. `score` is NEVER, `feature` LEAF where no split is allowed. `left` are the left child's sums.
+    `missing_left`; `has_missing` says whether the node had any to learn that from. `score` is
+    NEVER, `feature` LEAF where no split is allowed. `left` are the left child's sums.
     """
 
     score: np.ndarray
