@@ -1,19 +1,23 @@
-"""AdaBoost with stumps: the estimator is thin, the work is in rules, strategies and kernels."""
+"""AdaBoost: the estimator is thin, the work is in rules, strategies, kernels and learners."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.utils import get_tags
+
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.fitting import Setting
-from ensemble_gpu.boosting.rows import Rows
+from ensemble_gpu.boosting.foreign import check_learner, foreign_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.settings import Descent, classification_setting, rescale_setting
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.validation import check_choice
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import LogitBoost, for_classes
+from ensemble_gpu.model.committee import Committee
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
 MULTICLASS = ("shared", "single")
@@ -21,16 +25,23 @@ SINGLE = ("real", "gentle")  # variants whose stumps may speak about one class
 
 
 class AdaBoostClassifier(BoostedClassifier):
-    """AdaBoost over decision stumps, trained where the arrays live.
+    """AdaBoost over decision stumps or any classifier, trained where the arrays live.
 
     Every round takes the best stump over all features, thresholds and polarities,
     F <- F + nu h_t, and multiplies the weights, w_i <- w_i exp(-y_i nu h_t(x_i)). The model is
     the same bit for bit on every engine, array library and number of threads.
 
+    With an `estimator` a round fits a clone of it to the weights instead.
+
     Parameters
     ----------
-    estimator : None
-        The weak learner; None is the stump.
+    estimator : classifier or None
+        The weak learner; None is the stump. Any classifier of this package or with
+        scikit-learn's interface: it is fitted with sample weights, or, if it takes none, on rows
+        drawn by weight. It sees the classes as 0 ... K - 1, in the order of `classes_`. One that
+        is not of this package gets arrays of the host (other devices: device="cpu").
+        `multiclass` and `max_bins` are for stumps; NaN is the estimator's affair, unless
+        missing="error".
     variant : {"real", "discrete", "gentle", "logit"}, default="real"
         With W_l+ and W_l- the weight of positive and negative rows in leaf l:
 
@@ -44,6 +55,9 @@ class AdaBoostClassifier(BoostedClassifier):
         With three or more classes "discrete" is SAMME, alpha = ln((1 - e) / e) + ln(K - 1);
         "real" and "gentle" are AdaBoost.MH: a weight per (row, class), K values a leaf; "logit"
         takes Newton steps on the multinomial loss.
+
+        With an estimator: "real", 1/2 ln(p / (1 - p)) of its predict_proba (Friedman et al. 2000;
+        SAMME.R for more classes); "discrete", its votes, as above.
     multiclass : {"shared", "single"}, default="shared"
         Three or more classes, "real" and "gentle": "shared", a stump has values for all classes;
         "single", for one class, the one where it lowers the loss most. Single stumps need more
@@ -74,7 +88,8 @@ class AdaBoostClassifier(BoostedClassifier):
         Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
         has a method `close` is closed when the fit ends.
     random_state : int, RandomState instance or None
-        Draws the validation rows; nothing else is random.
+        Draws the validation rows, and with an estimator its seed in each round and the rows of
+        one without sample weights; nothing else is random.
 
     Attributes
     ----------
@@ -84,20 +99,22 @@ class AdaBoostClassifier(BoostedClassifier):
     errors_ : ndarray, weighted error (discrete), Z (real, gentle) or gain (logit) of each round
     alphas_ : ndarray, coefficient of each round's stump: alpha (discrete), nu (the others)
     feature_importances_ : ndarray, share of each feature in sum of -ln Z, of alpha (discrete), or
-        of the gains (logit)
+        of the gains (logit); with an estimator the mean of its own with these weights, if it has
+        any
+    estimators_ : list of the fitted estimators, where one was given
     history_ : History, training loss (mean exponential loss relative to the start, or the logistic
         loss) and validation loss after each round; `history_.plot()` draws them
     validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
         (only where there were validation rows)
-    model_ : AdditiveModel
-    link_ : str, "margins" or, for SAMME, "votes": what the model's outputs are
+    model_ : AdditiveModel, or Committee with an estimator
+    link_ : str, "margins" or, for SAMME and SAMME.R, "votes": what the model's outputs are
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
     """
 
     def __init__(
         self,
-        estimator: None = None,
+        estimator: Any = None,
         *,
         variant: str = "real",
         multiclass: str = "shared",
@@ -130,11 +147,30 @@ class AdaBoostClassifier(BoostedClassifier):
         self.callbacks = callbacks
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags.allow_nan &= get_tags(self.estimator).input_tags.allow_nan
+        return tags
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted learners of the rounds in the model."""
+        model = getattr(self, "model_", None)
+        if not isinstance(model, Committee):
+            raise AttributeError("estimators_ are there after a fit with an estimator.")
+        return list(model.learners)
+
     def _check_parameters(self) -> None:
-        if self.estimator is not None:
-            raise TypeError(f"estimator must be None (the stump); got {self.estimator!r}.")
         check_choice("variant", self.variant, VARIANTS)
         check_choice("multiclass", self.multiclass, MULTICLASS)
+        if self.estimator is not None:
+            check_learner(self.estimator, self.variant)
+            if self.multiclass != "shared":
+                raise ValueError(
+                    "multiclass='single' is for stumps (estimator=None); estimator is "
+                    f"{self.estimator!r}."
+                )
         if self.multiclass == "single" and self.variant not in SINGLE:
             raise ValueError(
                 "multiclass='single' is for variant one of "
@@ -142,7 +178,9 @@ class AdaBoostClassifier(BoostedClassifier):
             )
         super()._check_parameters()
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
+    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+        if self.estimator is not None:
+            return foreign_plan(self, rows, keep, here)
         n_classes = len(self.classes_)
         if self.variant == "logit":
             loss = for_classes(LogitBoost(), n_classes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +12,10 @@ from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.additive import AdditiveEstimator
-from ensemble_gpu.boosting.loop import Trace, boost
+from ensemble_gpu.boosting.loop import Trace, Validation, boost, call_callbacks
 from ensemble_gpu.boosting.rows import Rows, hold_out
-from ensemble_gpu.boosting.strategy import Strategy
-from ensemble_gpu.boosting.watching import (
-    History,
-    TrainingLoss,
-    Validation,
-    call_callbacks,
-    metric_value,
-)
+from ensemble_gpu.boosting.strategy import Outcome, Plan, Strategy, Stump, shares
+from ensemble_gpu.boosting.watching import History, TrainingLoss, metric_value
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.validation import (
@@ -32,23 +26,22 @@ from ensemble_gpu.data.validation import (
     check_real,
     check_weights,
 )
-from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.protocol import N_LEAVES, Engine
 from ensemble_gpu.kernels.select import engine_for
-from ensemble_gpu.model.additive import AdditiveModel, Rounds
+from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
 
 MISSING = ("abstain", "learn", "error")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What the loop runs on, and how its outcome is read.
+class Setting(Plan):
+    """Stumps: rounds become one table a feature.
 
-    `start` are the outputs before the first round; `constant` those of a model without any stump.
-    `loss(F, target, weights)` is the mean loss of validation rows with outputs F, `gains(rounds)`
-    what each round is worth. `cheap_loss`: the strategy knows its training loss without a pass.
+    `constant` are the outputs of a model without any stump, `gains(rounds)` what each round is
+    worth.
     """
 
-    strategy: Strategy
+    strategy: Strategy[Stump]
     matrix: BinnedMatrix
     start: np.ndarray
     constant: np.ndarray
@@ -57,9 +50,45 @@ class Setting:
     gains: Callable[[Rounds], np.ndarray]
     cheap_loss: bool
 
+    def added(self, stump: Stump, X: Any, where: Where) -> Any:
+        threshold = self.matrix.threshold(stump.feature, stump.bin)
+        x = X[:, stump.feature]
+        return stump_values(x, threshold, stump.missing_leaf, stump.values, where)
+
+    def told(self, stump: Stump) -> dict[str, Any]:
+        threshold = self.matrix.threshold(stump.feature, stump.bin)
+        return {
+            "feature": stump.feature,
+            "threshold": threshold,
+            "values": stump.values.copy(),
+        }
+
+    def outcome(self, rounds: Sequence[Stump], n_features: int) -> Outcome:
+        table = self._table(rounds)
+        model = AdditiveModel(table, n_features, self.start if rounds else self.constant)
+        worth = np.maximum(self.gains(table), 0.0)
+        return Outcome(model, shares(np.bincount(table.feature, worth, n_features)))
+
+    def _table(self, rounds: Sequence[Stump]) -> Rounds:
+        """With thresholds instead of bins."""
+        values = np.array([s.values for s in rounds], dtype=np.float64)
+        return Rounds(
+            np.array([s.feature for s in rounds], dtype=np.int64),
+            np.array([self.matrix.threshold(s.feature, s.bin) for s in rounds], dtype=np.float64),
+            np.array([s.missing_leaf for s in rounds], dtype=np.int64),
+            values.reshape(len(rounds), len(self.start), N_LEAVES),
+            *_scores(rounds),
+        )
+
+
+def _scores(rounds: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Alphas and errors."""
+    alpha = np.array([r.alpha for r in rounds], dtype=np.float64)
+    return alpha, np.array([r.error for r in rounds], dtype=np.float64)
+
 
 class BoostedStumps(AdditiveEstimator):
-    """`fit` of a sum of stumps. A subclass says how to read y, and which setting to run."""
+    """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     n_estimators: int
     learning_rate: float
@@ -82,7 +111,7 @@ class BoostedStumps(AdditiveEstimator):
         """Classes from which validation rows are drawn in equal shares; 1 for a regression."""
         raise NotImplementedError
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
+    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         raise NotImplementedError
 
     def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
@@ -172,12 +201,12 @@ class BoostedStumps(AdditiveEstimator):
             held_out, keep = hold_out(
                 train, keep, self._n_strata(), self.validation_fraction, self.random_state, here
             )
-        setting = self._setting(engine, train, keep, here)
-        self.link_ = setting.link
+        plan = self._setting(engine, train, keep, here)
+        self.link_ = plan.link
         del train  # features that were moved to a device are free again once they are encoded
-        validation = self._validation(setting, held_out, here, home)
-        trace, training = self._boost(setting, validation)
-        self._keep(trace, setting, training, validation)
+        validation = self._validation(plan, held_out, here, home)
+        trace, training = self._boost(plan, validation)
+        self._keep(trace, plan, training, validation)
         self.engine_ = engine.name
 
     def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
@@ -199,7 +228,7 @@ class BoostedStumps(AdditiveEstimator):
         return Rows(*(from_host(a, self.device) for a in (X, target, weights)))
 
     def _validation(
-        self, setting: Setting, held_out: Rows | None, here: Where, home: Where
+        self, plan: Plan, held_out: Rows | None, here: Where, home: Where
     ) -> Validation | None:
         if held_out is None:
             return None
@@ -210,28 +239,26 @@ class BoostedStumps(AdditiveEstimator):
 
         def evaluate(F: Any) -> float:
             if self.metric is None:
-                return setting.loss(F, target, weights)
+                return plan.loss(F, target, weights)
             truth, prediction = self._metric_arguments(F, target, here)
             answer = self.metric(home.hand_over(_copy(truth)), home.hand_over(prediction), **more)
             return metric_value(answer)
 
         patience = self.n_iter_no_change if self.early_stopping else None
-        return Validation(held_out.X, setting.start, evaluate, setting.matrix, here, patience)
+        return Validation(plan, held_out.X, evaluate, here, patience)
 
     def _boost(
-        self, setting: Setting, validation: Validation | None
+        self, plan: Plan, validation: Validation | None
     ) -> tuple[Trace, TrainingLoss | None]:
         watched = validation is not None or self.callbacks or getattr(self, "track_loss", False)
-        training = TrainingLoss(setting.strategy) if setting.cheap_loss or watched else None
+        training = TrainingLoss(plan.strategy) if plan.cheap_loss or watched else None
         watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
         if self.callbacks:
             watchers.append(
-                call_callbacks(
-                    self.callbacks, self.n_estimators, setting.matrix, training, validation
-                )
+                call_callbacks(self.callbacks, self.n_estimators, plan, training, validation)
             )
         try:
-            return boost(setting.strategy, self.n_estimators, watchers), training
+            return boost(plan.strategy, self.n_estimators, watchers), training
         finally:
             for callback in self.callbacks or []:
                 getattr(callback, "close", lambda: None)()
@@ -239,7 +266,7 @@ class BoostedStumps(AdditiveEstimator):
     def _keep(
         self,
         trace: Trace,
-        setting: Setting,
+        plan: Plan,
         training: TrainingLoss | None,
         validation: Validation | None,
     ) -> None:
@@ -253,18 +280,14 @@ class BoostedStumps(AdditiveEstimator):
             np.array(training.history if training else []),
             np.array(validation.history if validation else []),
         )
-        rounds = trace.rounds(setting.matrix, len(setting.start), n_rounds)
-        intercept = setting.start if n_rounds else setting.constant
-        self.model_ = AdditiveModel(rounds, self.n_features_in_, intercept)
+        rounds = trace.rounds[:n_rounds]
+        outcome = plan.outcome(rounds, self.n_features_in_)
+        self.model_ = outcome.model
+        if outcome.importances is not None:
+            self.feature_importances_ = outcome.importances
         self.n_estimators_ = n_rounds
-        self.errors_, self.alphas_ = rounds.error, rounds.alpha
+        self.alphas_, self.errors_ = _scores(rounds)
         self.stop_reason_ = trace.stop_reason
-        gains = np.bincount(
-            rounds.feature,
-            weights=np.maximum(setting.gains(rounds), 0.0),
-            minlength=self.n_features_in_,
-        )
-        self.feature_importances_ = gains / gains.sum() if gains.sum() > 0.0 else gains
 
 
 def _copy(array: Any) -> Any:

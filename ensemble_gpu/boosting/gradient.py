@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -12,7 +10,6 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedStumps, Setting
 from ensemble_gpu.boosting.regressor import BoostedRegressor
-from ensemble_gpu.boosting.rows import Rows
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.settings import (
     GRAM_MEMORY,
@@ -23,12 +20,15 @@ from ensemble_gpu.boosting.settings import (
     rescale_setting,
 )
 from ensemble_gpu.boosting.steps import STEPS
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.validation import (
     check_choice,
     check_flag,
     check_integer,
+    check_max_features,
     check_real,
     check_signs,
+    count_features,
 )
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import (
@@ -125,13 +125,7 @@ class _GradientBoosting(BoostedStumps):
         check_real("subsample", self.subsample, 0.0, 1.0)
         check_integer("gram_memory", self.gram_memory, 0)
         check_flag("track_loss", self.track_loss)
-        m = self.max_features
-        if isinstance(m, str) or m is None:
-            check_choice("max_features", m, (None, "sqrt", "log2"))
-        elif isinstance(m, numbers.Integral):
-            check_integer("max_features", m, 1)
-        else:
-            check_real("max_features", m, 0.0, 1.0)
+        check_max_features(self.max_features)
 
     def _descent(self, loss: Loss, votes: bool) -> Descent:
         if self.step == "newton" and not loss.has_hessian:
@@ -145,28 +139,11 @@ class _GradientBoosting(BoostedStumps):
             self,
             step=self.step,
             subsample=self.subsample,
-            n_features=_n_features(self.max_features, p),
+            n_features=count_features(self.max_features, p),
             signs=signs,
             votes=votes,
             gram_memory=self.gram_memory,
         )
-
-
-def _n_features(max_features: Any, p: int) -> int:
-    """Features to draw each round."""
-    if max_features is None:
-        return p
-    if max_features == "sqrt":
-        return max(1, math.isqrt(p))
-    if max_features == "log2":
-        return max(1, p.bit_length() - 1)
-    if isinstance(max_features, numbers.Integral):
-        if int(max_features) > p:
-            raise ValueError(
-                f"max_features must be at most the number of features, {p}; got {max_features!r}."
-            )
-        return int(max_features)
-    return max(1, round(max_features * p))
 
 
 class BoostingClassifier(BoostedClassifier, _GradientBoosting):

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.kernels.protocol import PACK_BITS, Codes, Engine
 
 FINE_ROWS = 20_000
@@ -59,20 +60,6 @@ def format_for(engine: Engine, n_rows: int, weights: Any | None) -> Format:
 def unit_of(largest: float, bits: int) -> float:
     """The power of two u with largest / u < 2^bits; 0 for 0."""
     return math.ldexp(1.0, max(math.frexp(largest)[1] - bits, LEAST)) if largest > 0.0 else 0.0
-
-
-def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:
-    """Sample weights as int64: as they are if whole, else in units of 2^-bits of their sum."""
-    if weights is None:
-        return None
-    where, xp = engine.where, engine.where.xp
-    on_host = where.host(weights)
-    top = float(on_host.max())
-    total = math.fsum(on_host / top)  # in units of the largest, so that it is an ordinary number
-    if top * total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
-        return xp.astype(weights, xp.int64)
-    unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
-    return xp.astype(xp.round(weights / top / unit), xp.int64)
 
 
 class Packed:

@@ -1,73 +1,103 @@
-"""The boosting loop: one for every loss, learner and strategy."""
+"""The boosting loop: one for every loss, learner and strategy; and its watchers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Generic
 
-import numpy as np
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.strategy import Plan, R, Strategy
+from ensemble_gpu.boosting.watching import Callback, RoundInfo, TrainingLoss
 
-from ensemble_gpu.boosting.strategy import Strategy, Stump
-from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.kernels.protocol import N_LEAVES
-from ensemble_gpu.model.additive import Rounds
-
-# Called after each round with (rounds so far, the stump); a text means "stop, because ...".
-Watcher = Callable[[int, Stump], str | None]
-
-
-class Trace:
-    """The rounds of a run, in arrays that grow, and why it ended."""
-
-    def __init__(self) -> None:
-        self.n_rounds = 0
-        self.split = np.zeros((64, 3), dtype=np.int64)
-        self.score = np.zeros((64, 2))
-        self.values = np.zeros((64, 0, N_LEAVES))
-        self.stop_reason = ""
-
-    def add(self, stump: Stump) -> None:
-        t = self.n_rounds
-        if t == 0:
-            self.values = np.zeros((len(self.split), *stump.values.shape))
-        if t == len(self.split):
-            self.split, self.score, self.values = (
-                np.concatenate([a, np.zeros_like(a)]) for a in (self.split, self.score, self.values)
-            )
-        self.split[t] = stump.feature, stump.bin, stump.missing_leaf
-        self.score[t] = stump.alpha, stump.error
-        self.values[t] = stump.values
-        self.n_rounds += 1
-
-    def rounds(self, matrix: BinnedMatrix, n_outputs: int, n_rounds: int) -> Rounds:
-        """The first rounds, with thresholds instead of bins."""
-        feature, last_bin, missing_leaf = self.split[:n_rounds].T.copy()
-        thresholds = [
-            matrix.threshold(f, b) for f, b in zip(feature.tolist(), last_bin.tolist(), strict=True)
-        ]
-        alpha, error = self.score[:n_rounds].T.copy()
-        values = self.values[:n_rounds].reshape(n_rounds, n_outputs, N_LEAVES).copy()
-        return Rounds(
-            feature, np.array(thresholds, dtype=np.float64), missing_leaf, values, alpha, error
-        )
+# Called after each round with (rounds so far, the round); a text means "stop, because ...".
+Watcher = Callable[[int, Any], str | None]
 
 
-def boost(strategy: Strategy, n_rounds: int, watchers: list[Watcher]) -> Trace:
-    """F_0 = constant; for t = 1 ... n_rounds: take the best stump, add it, let the rows follow."""
-    trace = Trace()
+@dataclass
+class Trace(Generic[R]):
+    """The rounds of a run, and why it ended."""
+
+    rounds: list[R] = field(default_factory=list)
+    stop_reason: str = ""
+
+    @property
+    def n_rounds(self) -> int:
+        return len(self.rounds)
+
+
+def boost(strategy: Strategy[R], n_rounds: int, watchers: list[Watcher]) -> Trace[R]:
+    """F_0 = constant; for t = 1 ... n_rounds: take the best one, add it, let the rows follow."""
+    trace: Trace[R] = Trace()
     while trace.n_rounds < n_rounds:
-        stump = strategy.best_stump()
-        if stump is None:
+        best = strategy.best_stump()
+        if best is None:
             trace.stop_reason = strategy.reason
             return trace
-        trace.add(stump)
-        reasons = [watch(trace.n_rounds, stump) for watch in watchers]
-        if stump.perfect:
-            trace.stop_reason = "a stump classifies every row correctly"
+        trace.rounds.append(best)
+        reasons = [watch(trace.n_rounds, best) for watch in watchers]
+        if best.perfect:
+            trace.stop_reason = f"a {best.name} classifies every row correctly"
             return trace
         if any(reasons):
             trace.stop_reason = next(reason for reason in reasons if reason)
             return trace
         if trace.n_rounds < n_rounds:
-            strategy.follow(stump)
+            strategy.follow(best)
     trace.stop_reason = f"all {n_rounds} rounds were run"
     return trace
+
+
+class Validation:
+    """Follows the outputs F of held-out rows; `evaluate(F)` after each round is `history`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        X: Any,
+        evaluate: Callable[[Any], float],
+        where: Where,
+        patience: int | None,
+    ) -> None:
+        self.plan, self.X, self.evaluate = plan, X, evaluate
+        self.where, self.patience = where, patience
+        zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
+        self.F = zeros + where.put(plan.start)[None, :]
+        self.history: list[float] = []
+        self.best, self.best_round = math.inf, 1
+
+    def __call__(self, n_rounds: int, round_: Any) -> str | None:
+        self.F = self.F + self.plan.added(round_, self.X, self.where)
+        self.history.append(self.evaluate(self.F))
+        if self.history[-1] < self.best:
+            self.best, self.best_round = self.history[-1], n_rounds
+        waited = n_rounds - self.best_round
+        if self.patience is not None and waited >= self.patience:
+            return f"validation loss has not improved for {waited} rounds"
+        return None
+
+
+def call_callbacks(
+    callbacks: Iterable[Callback],
+    n_rounds: int,
+    plan: Plan,
+    training: TrainingLoss | None,
+    validation: Validation | None,
+) -> Watcher:
+    """A watcher that tells every callback; any that returns True stops the fit."""
+
+    def watch(number: int, round_: Any) -> str | None:
+        info = RoundInfo(
+            round=number,
+            n_rounds=n_rounds,
+            error=round_.error,
+            alpha=round_.alpha,
+            validation_loss=validation.history[-1] if validation else None,
+            training_loss=training.history[-1] if training else None,
+            **plan.told(round_),
+        )
+        answers = [callback(info) for callback in callbacks]
+        return "a callback asked to stop" if any(a is True for a in answers) else None
+
+    return watch

@@ -11,31 +11,10 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import stratified_holdout
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import Engine, Layout
-from ensemble_gpu.kernels.select import engine_view
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Validated rows in one place: features, label index or target, weights (None: all equal)."""
-
-    X: Any
-    target: Any
-    weights: Any | None
-
-    def seen_by(self, engine: Engine) -> Rows:
-        return Rows(*(engine_view(engine, a) for a in (self.X, self.target, self.weights)))
-
-
-@dataclass(frozen=True)
-class Binned:
-    """Rows in their own order, binned, in the engine's namespace."""
-
-    matrix: BinnedMatrix
-    target: Any
-    weights: Any | None
 
 
 @dataclass(frozen=True)
@@ -71,19 +50,6 @@ def hold_out(
     weights = None if rows.weights is None else xp.take(rows.weights, at)
     held_out = Rows(xp.take(rows.X, at, axis=0), xp.take(rows.target, at), weights)
     return held_out, here.put(rest) if keep is None else keep & here.put(rest)
-
-
-def bin_rows(engine: Engine, rows: Rows, keep: Any | None, max_bins: int, here: Where) -> Binned:
-    """Bin the kept rows; one class holds them all."""
-    xp, n = here.xp, rows.X.shape[0]
-    target, weights = rows.target, rows.weights
-    kept = xp.arange(n, device=here.device) if keep is None else xp.nonzero(keep)[0]
-    if keep is not None:
-        target = xp.take(target, kept)
-        weights = None if weights is None else xp.take(weights, kept)
-    layout = Layout(np.array([0, kept.shape[0]]), np.zeros((1, 1), dtype=np.int64))
-    matrix = bin_matrix(engine, rows.X, kept, layout, max_bins)
-    return Binned(matrix, *(None if a is None else engine.adopt(a) for a in (target, weights)))
 
 
 def prepare(

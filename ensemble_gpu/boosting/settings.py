@@ -23,14 +23,15 @@ from sklearn.utils import check_random_state
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import Setting
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
-from ensemble_gpu.boosting.integers import integer_weights
 from ensemble_gpu.boosting.learner import StumpLearner, Taste
 from ensemble_gpu.boosting.rebuild import Problem, Rebuild, Sampling
 from ensemble_gpu.boosting.rescale import Rescale
-from ensemble_gpu.boosting.rows import Binned, Prepared, Rows, bin_rows, prepare
+from ensemble_gpu.boosting.rows import Prepared, prepare
 from ensemble_gpu.boosting.rules import Rule, best_constant
 from ensemble_gpu.boosting.turns import Turns
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.data.rows import Binned, Rows, bin_rows
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds

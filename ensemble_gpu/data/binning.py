@@ -55,3 +55,8 @@ def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     """Below / 2 + above / 2, or `below` where rounding would reach `above`; no overflow."""
     middle = below * 0.5 + above * 0.5
     return np.where(middle < above, middle, below)
+
+
+def edges_of(gaps: list[np.ndarray]) -> list[np.ndarray]:
+    """Edges in the middle of the gaps [2, edges] between values, a feature at a time."""
+    return [midpoints(below, above) for below, above in gaps]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.binning import edges_of, midpoints
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
 
 
@@ -35,10 +39,14 @@ def sort_by_class(index: Any, n_classes: int, keep: Any | None, where: Where) ->
 
 @dataclass(frozen=True)
 class BinnedMatrix:
-    """Codes in an engine's layout, and the edges that made them (host, float64)."""
+    """Codes in an engine's layout, and the edges that made them (host, float64).
+
+    gaps[f] [2, edges] are the values below and above each edge.
+    """
 
     codes: Codes
     edges: list[np.ndarray]
+    gaps: list[np.ndarray]
 
     def n_thresholds(self, learn_missing: bool) -> np.ndarray:
         """Thresholds to try per feature.
@@ -58,7 +66,38 @@ class BinnedMatrix:
         edges = self.edges[feature]
         return float(edges[last_bin]) if last_bin < len(edges) else np.inf
 
+    def middles(self, feature: np.ndarray, last_bin: np.ndarray, above: np.ndarray) -> np.ndarray:
+        """Thresholds in the middle between two codes that follow each other in a node.
 
-def bin_matrix(engine: Engine, X: Any, rows: Any, layout: Layout, max_bins: int) -> BinnedMatrix:
-    edges = engine.edges(X, rows, max_bins)
-    return BinnedMatrix(engine.encode(X, edges, rows, layout), edges)
+        `above` beyond the last code: everything present goes left, inf.
+        """
+        first, below, after = self._all_gaps
+        end = above - 1 >= first[feature + 1] - first[feature]
+        at = first[feature]
+        low = below[np.where(end, 0, at + last_bin)]
+        high = after[np.where(end, 0, at + above - 1)]
+        return np.where(end, np.inf, midpoints(low, high))
+
+    @cached_property
+    def _all_gaps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where each feature's gaps begin, and all of them one after the other (never none)."""
+        sizes = [gap.shape[1] for gap in self.gaps]
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        below, after = np.concatenate([*self.gaps, np.zeros((2, 1))], axis=1)
+        return first, below, after
+
+
+def bin_matrix(
+    engine: Engine,
+    X: Any,
+    rows: Any,
+    layout: Layout,
+    max_bins: int,
+    n_categories: Mapping[int, int] = MappingProxyType({}),
+) -> BinnedMatrix:
+    """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes."""
+    gaps = engine.gaps(X, rows, max_bins)
+    for f, n in n_categories.items():
+        gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)
+    edges = edges_of(gaps)
+    return BinnedMatrix(engine.encode(X, edges, rows, layout), edges, gaps)

@@ -288,3 +288,29 @@ def check_signs(monotonic_cst: Any, n_features: int, names: Any | None) -> np.nd
     if signs.dtype.kind not in "iuf" or not np.isin(signs, (-1, 0, 1)).all():
         raise ValueError(f"monotonic_cst must hold -1, 0 or +1; got {given!r}.")
     return signs.astype(np.int64)
+
+
+def check_max_features(m: Any) -> None:
+    if isinstance(m, str) or m is None:
+        check_choice("max_features", m, (None, "sqrt", "log2"))
+    elif isinstance(m, numbers.Integral):
+        check_integer("max_features", m, 1)
+    else:
+        check_real("max_features", m, 0.0, 1.0)
+
+
+def count_features(max_features: Any, p: int) -> int:
+    """How many features to draw of p."""
+    if max_features is None:
+        return p
+    if max_features == "sqrt":
+        return max(1, math.isqrt(p))
+    if max_features == "log2":
+        return max(1, p.bit_length() - 1)
+    if isinstance(max_features, numbers.Integral):
+        if int(max_features) > p:
+            raise ValueError(
+                f"max_features must be at most the number of features, {p}; got {max_features!r}."
+            )
+        return int(max_features)
+    return max(1, round(max_features * p))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,17 @@ class ArrayEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
+
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """An error or Ctrl-C leaves the estimator as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
         """X as a float array where it lives; n_features_in_ and names set or compared."""

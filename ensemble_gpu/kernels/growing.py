@@ -32,13 +32,16 @@ class Sample:
 
     `rows` are their positions in the matrix, ascending (None: all of it). With `label` [rows of the
     matrix] statistics are classes and `values` [rows of the matrix, 1] the weights; without it they
-    are the moments `values` [rows of the matrix, n_stats]. All in the engine's namespace, int64.
+    are the moments `values` [rows of the matrix, n_stats]. A node is pure where `target` [rows of
+    the matrix] is the same for all its rows (None: nobody asks, or labels tell). All in the
+    engine's namespace, int64.
     """
 
     rows: Any | None
     label: Any | None
     values: Any
     n_stats: int
+    target: Any | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,16 @@ class Splits:
     def __getitem__(self, chosen: Any) -> Splits:
         return Splits(*(a[chosen] for a in vars(self).values()))
 
+    def extended(self, more: Splits) -> Splits:
+        pairs = zip(vars(self).values(), vars(more).values(), strict=True)
+        return Splits(*(np.concatenate(pair) for pair in pairs))
+
+    def replaced(self, at: np.ndarray, by: Splits) -> Splits:
+        """The same with the splits of the nodes `at` replaced, in place."""
+        for old, new in zip(vars(self).values(), vars(by).values(), strict=True):
+            old[at] = new
+        return self
+
     @classmethod
     def none(cls, n: int, n_stats: int, words: int) -> Splits:
         """No split for any of n nodes."""
@@ -120,12 +133,24 @@ def subset_words(categorical: np.ndarray, width: int) -> int:
     return -(-width // 64) if categorical.any() else 0
 
 
+def left_table(
+    last_bin: np.ndarray, missing_left: np.ndarray, bits: np.ndarray, width: int
+) -> np.ndarray:
+    """Whether each code goes left: bool [node, code]. A node with bin -1 goes by its bits."""
+    codes = np.arange(width)
+    table = codes[None, :] <= last_bin[:, None]
+    for i in np.flatnonzero(last_bin < 0):
+        table[i] = (bits[i][codes // 64] >> (codes % 64).astype(np.uint64)) & np.uint64(1)
+    table[:, -1] = missing_left
+    return table
+
+
 @dataclass(frozen=True)
 class CodeTree:
     """A grown tree on codes: what sends the rows of a binned matrix to their leaves.
 
-    Node i sends code <= bin[i] of feature[i] left; `subset[i]` >= 0 names the row of `subsets`
-    whose bits go left. feature = LEAF marks a leaf. Children are node numbers.
+    Node i sends code <= bin[i] of feature[i] left or, where bin[i] is -1, the codes whose bits are
+    set in subset[i]. feature = LEAF marks a leaf. Children are node numbers.
     """
 
     feature: np.ndarray
@@ -134,7 +159,6 @@ class CodeTree:
     left: np.ndarray
     right: np.ndarray
     subset: np.ndarray
-    subsets: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -171,6 +195,10 @@ class Grower(Protocol):
         """Send the rows of each node to its two new children; how many went left."""
         ...
 
+    def pure(self, nodes: np.ndarray) -> np.ndarray:
+        """Whether all rows of a node have the same `target`; bool, one a node."""
+        ...
+
 
 class TreeEngine(Protocol):
     """What an engine does for trees."""
@@ -179,6 +207,10 @@ class TreeEngine(Protocol):
 
     def leaves(self, codes: Any, tree: CodeTree) -> Any:
         """The number of the leaf of every row of the matrix: int64 [rows], where the codes are."""
+        ...
+
+    def sums_by(self, index: Any, values: Any, n: int) -> np.ndarray:
+        """sums[i, s] of the int64 values[row, s] of the rows with that index, on the host."""
         ...
 
     def evaluate_forest(self, X: Any, forest: PackedForest) -> Any:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
+from ensemble_gpu.kernels.growing import TreeEngine
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
 N_LEAVES = 3
@@ -116,7 +117,7 @@ class Codes:
     """A binned matrix in an engine's own layout.
 
     `counts[c, f, b]` rows of class c have code b in feature f (host array). `columns` is for
-    the engine: codes of single features that it has laid side by side.
+    the engine: codes that it has laid out in another way, such as single features side by side.
     """
 
     data: Any
@@ -124,7 +125,7 @@ class Codes:
     n_features: int
     width: int
     counts: np.ndarray
-    columns: dict[int, Any] = field(default_factory=dict)
+    columns: dict[Any, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -174,8 +175,8 @@ class Histograms(Protocol):
         ...
 
 
-class Engine(Protocol):
-    """Binning, histograms and evaluation on one kind of device."""
+class Engine(TreeEngine, Protocol):
+    """Binning, histograms and evaluation on one kind of device; trees are in growing.py."""
 
     name: str
     where: Where
@@ -184,8 +185,8 @@ class Engine(Protocol):
         """A user's array as one of `where`, the engine's own namespace; no copy."""
         ...
 
-    def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
-        """Bin edges of every feature from the given rows (host float64 arrays)."""
+    def gaps(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+        """The values below and above every edge, [2, edges] a feature (host float64 arrays)."""
         ...
 
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.binning import cut_positions, midpoints, sample_positions
+from ensemble_gpu.data.binning import cut_positions, sample_positions
 from ensemble_gpu.kernels import exponential, fixedpoint, rowwise
+from ensemble_gpu.kernels.forest import apply_forest, evaluate_forest
+from ensemble_gpu.kernels.growing import CodeTree, PackedForest, Rule, Sample
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
     CONFIDENCE,
@@ -31,8 +33,9 @@ from ensemble_gpu.kernels.protocol import (
     Split,
     code_width,
 )
+from ensemble_gpu.kernels.reference_growing import ReferenceGrower, leaves, sums_by
 
-# Cells of the sample that are sorted at once: bounds the memory that edges take on a device.
+# Cells of the sample that are sorted at once: bounds the memory that gaps take on a device.
 EDGE_CELLS = 1 << 19
 
 
@@ -47,32 +50,31 @@ class ReferenceEngine:
     def adopt(self, array: Any) -> Any:
         return array
 
-    def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+    def gaps(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         chosen = self.where.xp.take(rows, self.where.put(sample_positions(rows.shape[0])))
         step = max(1, EDGE_CELLS // chosen.shape[0])
-        edges: list[np.ndarray] = []
+        gaps: list[np.ndarray] = []
         for start in range(0, X.shape[1], step):
             columns = X[:, start : min(start + step, X.shape[1])]
-            edges += self._edges_of_columns(columns, chosen, max_bins)
-        return edges
+            gaps += self._gaps_of_columns(columns, chosen, max_bins)
+        return gaps
 
-    def _edges_of_columns(self, columns: Any, chosen: Any, max_bins: int) -> list[np.ndarray]:
+    def _gaps_of_columns(self, columns: Any, chosen: Any, max_bins: int) -> list[np.ndarray]:
         xp, where = self.where.xp, self.where
         sample = where.as_float64(xp.take(columns, chosen, axis=0))
         absent = xp.isnan(sample)
         ordered = xp.sort(xp.where(absent, where.full(xp.inf), sample), axis=0)
         present = where.host(xp.sum(xp.astype(~absent, xp.int64), axis=0))
-        return [self._column_edges(ordered[: int(m), f], max_bins) for f, m in enumerate(present)]
+        return [self._column_gaps(ordered[: int(m), f], max_bins) for f, m in enumerate(present)]
 
-    def _column_edges(self, values: Any, max_bins: int) -> np.ndarray:
+    def _column_gaps(self, values: Any, max_bins: int) -> np.ndarray:
         xp, where = self.where.xp, self.where
         if values.shape[0] < 2:
-            return np.zeros(0)
+            return np.zeros((2, 0))
         changed = xp.astype(values[1:] > values[:-1], xp.int64)
         rank = xp.concat([where.zeros(1, xp.int64), xp.cumulative_sum(changed, dtype=xp.int64)])
         cuts = cut_positions(rank, max_bins, xp, where.device)
-        below, above = where.host(xp.take(values, cuts - 1)), where.host(xp.take(values, cuts))
-        return midpoints(below, above)
+        return np.stack([where.host(xp.take(values, at)) for at in (cuts - 1, cuts)])
 
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
         xp, where = self.where.xp, self.where
@@ -137,6 +139,15 @@ class ReferenceEngine:
     def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
         return [function(slice(0, n_rows))]
 
+    def grower(self, codes: Codes, sample: Sample, rule: Rule) -> ReferenceGrower:
+        return ReferenceGrower(codes, sample, rule, self.where)
+
+    def leaves(self, codes: Codes, tree: CodeTree) -> Any:
+        return leaves(codes, tree, self.where)
+
+    def sums_by(self, index: Any, values: Any, n: int) -> np.ndarray:
+        return sums_by(index, values, n, self.where)
+
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         xp, where = self.where.xp, self.where
         out = where.zeros((X.shape[0], len(tables.intercept)), xp.float64)
@@ -150,6 +161,12 @@ class ReferenceEngine:
             value = xp.take(where.put(tables.values[at]), place, axis=0)
             out = out + xp.where(absent[:, None], where.put(tables.missing[u])[None, :], value)
         return out + where.put(tables.intercept)[None, :]
+
+    def evaluate_forest(self, X: Any, forest: PackedForest) -> Any:
+        return evaluate_forest(X, forest, self.where)
+
+    def apply_forest(self, X: Any, forest: PackedForest) -> Any:
+        return apply_forest(X, forest, self.where)
 
 
 class _SortedRows:

@@ -13,9 +13,9 @@ import pytest
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
-from ensemble_gpu.boosting.integers import integer_weights
 from ensemble_gpu.boosting.learner import StumpLearner, Taste
-from ensemble_gpu.boosting.rows import Rows, bin_rows
+from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.losses import CustomLoss
 from tests.boosting.brute_force import TIE, candidates

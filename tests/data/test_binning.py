@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.data.binning import SAMPLE_ROWS, midpoints, sample_positions
+from ensemble_gpu.data.binning import SAMPLE_ROWS, edges_of, midpoints, sample_positions
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.protocol import Layout
 from ensemble_gpu.kernels.reference import ReferenceEngine
@@ -39,7 +39,7 @@ def naive_edges(column: np.ndarray, max_bins: int) -> list[float]:
 def edges_on(engine: str, X: np.ndarray, max_bins: int) -> list[np.ndarray]:
     rows = np.arange(len(X))
     made = CpuEngine(1) if engine == "cpu" else ReferenceEngine(locate(X))
-    return made.edges(X, rows, max_bins)
+    return edges_of(made.gaps(X, rows, max_bins))
 
 
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
@@ -68,7 +68,7 @@ def test_float32_and_its_float64_copy_have_the_same_edges_and_codes(engine, X):
     layout = Layout(np.array([0, len(X)]), np.zeros((1, 1), dtype=np.int64))
     made = CpuEngine(1) if engine == "cpu" else ReferenceEngine(locate(X))
     rows = np.arange(len(X))
-    a, b = made.edges(narrow, rows, 8), made.edges(wide, rows, 8)
+    a, b = (edges_of(made.gaps(x, rows, 8)) for x in (narrow, wide))
     for left, right in zip(a, b, strict=True):
         np.testing.assert_array_equal(left, right)
     counts = [made.encode(x, a, rows, layout).counts for x in (narrow, wide)]
@@ -80,7 +80,8 @@ def test_edges_are_the_same_on_every_device(place: Place):
     X = np.concatenate([rng.normal(size=(900, 2)), rng.integers(4, size=(900, 1))], axis=1)
     X[rng.random(X.shape) < 0.1] = np.nan
     there = place.put(X)
-    found = ReferenceEngine(locate(there)).edges(there, place.put(np.arange(900)), 16)
+    gaps = ReferenceEngine(locate(there)).gaps(there, place.put(np.arange(900)), 16)
+    found = edges_of(gaps)
     for left, right in zip(found, edges_on("cpu", X, 16), strict=True):
         np.testing.assert_array_equal(left, right)
 

@@ -61,19 +61,17 @@ def _cut_positions(values, max_bins, cuts):
 
 
 @njit(cache=True, nogil=True)
-def _edges(values, max_bins):
-    """`data.binning.midpoints` at the cuts of one sorted column."""
+def _gaps(values, max_bins):
+    """The values on both sides of the cuts of one sorted column: [2, cuts]."""
     cuts = np.empty(max_bins, dtype=np.int64)
-    out = np.empty(_cut_positions(values, max_bins, cuts))
-    for i in range(out.shape[0]):
-        below, above = np.float64(values[cuts[i] - 1]), np.float64(values[cuts[i]])
-        middle = below * 0.5 + above * 0.5
-        out[i] = middle if middle < above else below
+    out = np.empty((2, _cut_positions(values, max_bins, cuts)))
+    for i in range(out.shape[1]):
+        out[0, i], out[1, i] = values[cuts[i] - 1], values[cuts[i]]
     return out
 
 
-def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[np.ndarray]:
-    """Edges of every column (see data/binning.py), sorted by a few threads."""
+def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[np.ndarray]:
+    """Gaps of every column (see data/binning.py), sorted by a few threads."""
     chosen = rows[sample_positions(rows.shape[0])]
     n_features = X.shape[1]
     dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
@@ -83,7 +81,7 @@ def edges(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[
 
     def one(feature: int) -> np.ndarray:
         sample[feature].sort()
-        return _edges(sample[feature, : chosen.shape[0] - missing[feature]], max_bins)
+        return _gaps(sample[feature, : chosen.shape[0] - missing[feature]], max_bins)
 
     if threads == 1 or sample.size < 100_000:
         return [one(f) for f in range(n_features)]

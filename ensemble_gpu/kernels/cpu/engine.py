@@ -16,13 +16,17 @@ from ensemble_gpu.kernels.cpu import (
     binning,
     derivatives,
     evaluate,
+    growing,
     histogram,
     pairs,
     requantise,
     score,
 )
+from ensemble_gpu.kernels.cpu import grower as trees
 from ensemble_gpu.kernels.cpu.exponential import exp_into
+from ensemble_gpu.kernels.cpu.forest import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
+from ensemble_gpu.kernels.growing import CodeTree, PackedForest, Rule, Sample
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
@@ -59,8 +63,8 @@ class CpuEngine:
     def adopt(self, array: np.ndarray) -> np.ndarray:
         return array
 
-    def edges(self, X: np.ndarray, rows: np.ndarray, max_bins: int) -> list[np.ndarray]:
-        return binning.edges(X, rows, max_bins, self.run.threads)
+    def gaps(self, X: np.ndarray, rows: np.ndarray, max_bins: int) -> list[np.ndarray]:
+        return binning.gaps(X, rows, max_bins, self.run.threads)
 
     def encode(
         self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout
@@ -159,6 +163,18 @@ class CpuEngine:
             self._workers = ThreadPoolExecutor(self.run.threads)
         return list(self._workers.map(function, items))
 
+    def grower(self, codes: Codes, sample: Sample, rule: Rule) -> trees.CpuGrower:
+        return trees.CpuGrower(codes, sample, rule, self.run.threads, self._map)
+
+    def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
+        threads = self.run.limited_to(codes.n_rows, CELLS_PER_THREAD).threads
+        return trees.leaves(codes, tree, threads, self._map)
+
+    def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+        sums = np.zeros((n, values.shape[1]), dtype=np.int64)
+        growing.sums_by(index, values, sums)
+        return sums
+
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
         out = np.zeros((X.shape[0], len(tables.intercept)))
         run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
@@ -170,6 +186,12 @@ class CpuEngine:
         if tables.intercept.any():
             out += tables.intercept
         return out
+
+    def evaluate_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
+        return evaluate_forest(X, forest, self.run)
+
+    def apply_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
+        return apply_forest(X, forest, self.run)
 
 
 class _Sums:

@@ -76,14 +76,14 @@ class CudaEngine:
         with self.device.active(f"a copy of {ours.shape[0]} numbers", 8 * ours.shape[0]):
             return xp.astype(ours, xp.float64)
 
-    def edges(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
+    def gaps(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
         """Sorting is the array library's: the reference engine's code, on this device."""
         device = self.device
         # The sample in X's type, as float64, with NaN replaced, and sorted.
         needed = 32 * min(rows.shape[0], SAMPLE_ROWS) * X.shape[1]
         with device.active(f"sorting a sample of X {tuple(X.shape)}", needed):
             reference = ReferenceEngine(device.where)
-            return reference.edges(device.adopt(X), device.adopt(rows), max_bins)
+            return reference.gaps(device.adopt(X), device.adopt(rows), max_bins)
 
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
         width, device = code_width(edges), self.device

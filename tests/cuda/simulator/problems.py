@@ -9,6 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.boosting.rules import Rule, rule_for
+from ensemble_gpu.data.binning import edges_of
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
@@ -57,7 +58,7 @@ def problem(
     log_weights = None
     if weighted:
         log_weights = fixedpoint.log2_fixed(rng.gamma(1.0, size=n) + 1e-3, NUMPY)
-    edges = CpuEngine(1).edges(X, rows, bins)
+    edges = edges_of(CpuEngine(1).gaps(X, rows, bins))
     return Problem(X, rows, Layout(starts, rule.group_of), rule, log_weights, edges)
 
 

@@ -1,0 +1,436 @@
+"""Categorical features: which ones they are, and the number that stands for each category.
+
+A category is a number in X and a bit in a tree's split, with three steps from one to the other:
+
+- `choose` finds the features, and the labels of the columns of a frame that are not plain numbers;
+- `number` puts numbers in place of labels: a label that is a number stays what it is, any other
+  becomes its position among the labels of training, sorted, so that no library's order matters;
+- `learn` finds the numbers that occur in training, and `encode` puts in place of each its position
+  among those, NaN where it is missing or unknown. That is what engines see.
+
+Only `choose` and `number` know frames; `learn` and `encode` take arrays of any library.
+"""
+
+from __future__ import annotations
+
+import numbers
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import array_api_extra as xpx
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+
+FROM_DTYPE = "from_dtype"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Features to treat as categories (ascending), and the sorted labels of those that have any."""
+
+    features: list[int]
+    labels: dict[int, list]
+    names: list | None = None
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The numbers that each categorical feature had in training, and the user's labels.
+
+    `values[f]` are ascending float64, the same for arrays and frames; `labels[f]` is there where
+    the column was not of plain numbers. A label that is no number has its position for a number.
+    """
+
+    values: dict[int, np.ndarray]
+    labels: dict[int, list]
+
+    def names(self, feature: int) -> list:
+        """What the user calls the categories of a feature, in the order of their codes."""
+        values, labels = self.values[feature], self.labels.get(feature)
+        if labels is None or _all_numbers(labels):
+            return values.tolist()
+        return [labels[int(v)] for v in values]
+
+
+def choose(X: Any, categorical_features: Any) -> Chosen:
+    """Resolve the parameter against the X of fit, a frame or an array.
+
+    None is no feature; "from_dtype" the columns that a frame declares as categories; otherwise
+    indices, names or a mask. An X that is not two-dimensional has no features to choose from.
+    """
+    given = categorical_features
+    if given is None or (isinstance(given, str) and given == FROM_DTYPE and is_array(X)):
+        return Chosen([], {})
+    table = _table(X)
+    n_features = _n_features(X if table is None else table)
+    names = None if table is None else table.names
+    if n_features is None:
+        return Chosen([], {})
+    if not isinstance(given, str):
+        features = _listed(given, n_features, names)
+    elif given == FROM_DTYPE:
+        features = [f for f in range(n_features) if table and table.is_category(f)]
+    else:
+        raise ValueError(_allowed(given))
+    if table is None:
+        return Chosen(features, {}, names)
+    labelled = [f for f in features if not table.is_plain(f)]
+    return Chosen(features, {f: _labels(table, f) for f in labelled}, names)
+
+
+def _allowed(given: Any) -> str:
+    return (
+        "categorical_features must be None, 'from_dtype', or a 1-dimensional array of feature "
+        f"indices, of column names, or of bool (a mask); got {given!r}."
+    )
+
+
+def _listed(given: Any, n_features: int, names: list | None) -> list[int]:
+    """Indices, names or a mask as ascending indices."""
+    array = np.asarray(to_numpy(given) if is_array(given) else given, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(_allowed(given))
+    items = array.tolist()
+    if all(isinstance(item, bool | np.bool_) for item in items):
+        if items and len(items) != n_features:
+            raise ValueError(
+                f"categorical_features is a mask of {len(items)} values; it must have one for "
+                f"each of the {n_features} features of X."
+            )
+        return [f for f, chosen in enumerate(items) if chosen]
+    if all(isinstance(item, str) for item in items):
+        features = _named(items, names)
+    elif all(
+        isinstance(item, numbers.Integral) and not isinstance(item, bool | np.bool_)
+        for item in items
+    ):
+        features = [int(item) for item in items]
+    else:
+        raise ValueError(_allowed(given))
+    outside = [f for f in features if not 0 <= f < n_features]
+    if outside:
+        raise ValueError(
+            f"categorical_features holds indices that X does not have: {outside!r}; X has "
+            f"{n_features} features, so 0 to {n_features - 1} are allowed."
+        )
+    repeated = sorted({items[i] for i, f in enumerate(features) if features.count(f) > 1})
+    if repeated:
+        raise ValueError(
+            f"categorical_features names features more than once: {repeated!r}; once each is "
+            "allowed."
+        )
+    return sorted(features)
+
+
+def _named(items: list[str], names: list | None) -> list[int]:
+    if names is None:
+        raise ValueError(
+            f"categorical_features holds names, {items!r}, but X has no column names; give "
+            "indices or a mask, or a pandas or polars frame as X."
+        )
+    unknown = [item for item in items if names.count(item) != 1]
+    if unknown:
+        raise ValueError(
+            f"categorical_features must hold names of columns that X has once; got {unknown!r}, "
+            f"X has {names!r}."
+        )
+    return [names.index(item) for item in items]
+
+
+def number(X: Any, labels: Mapping[int, Sequence]) -> Any:
+    """X with numbers in place of labels: a frame stays a frame, with its column names.
+
+    Missing and unknown labels become NaN. X itself where no feature has labels, and where X has
+    too few columns: the checks of X that follow say so.
+    """
+    if not labels:
+        return X
+    table = _table(X)
+    n_features = _n_features(X if table is None else table)
+    if n_features is None or n_features <= max(labels):
+        return X
+    if table is None:
+        for f, known in labels.items():
+            _check_kind(f, None, known, [0.0])
+        return X
+    columns = {}
+    for f, known in labels.items():
+        codes, found = table.factors(f)
+        _check_kind(f, table.names, known, found)
+        position = {label: label if _all_numbers(known) else k for k, label in enumerate(known)}
+        as_number = [float(position.get(label, np.nan)) for label in found]
+        columns[f] = np.array([*as_number, np.nan])[codes]  # code -1: the last one
+    return table.replaced(columns)
+
+
+def learn(X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None) -> Categories:
+    """The categories of checked floats X: ascending distinct numbers of every chosen feature.
+
+    `rows` (positions, where X lives) are those to learn from; None: all. At most `max_bins`
+    categories; a column of plain numbers must hold codes 0 ... max_bins - 1.
+    """
+    xp = where.xp
+    values = {}
+    for f in chosen.features:
+        column = X[:, f] if rows is None else xp.take(X[:, f], rows)
+        found = xp.unique_values(column[~xp.isnan(column)])
+        values[f] = np.sort(to_numpy(found).astype(np.float64)) + 0.0
+        if f in chosen.labels:
+            _check_cardinality(f, chosen.names, len(values[f]), max_bins)
+        else:
+            _check_codes(f, chosen.names, values[f], max_bins)
+        values[f].setflags(write=False)
+    return Categories(values, chosen.labels)
+
+
+def encode(X: Any, values: Mapping[int, np.ndarray], where: Where) -> Any:
+    """X with the position of the category in values[f] in column f, for every such f.
+
+    NaN where the category is missing or not among the values. float32 and float64 stay what they
+    are, other numbers become float64; X itself is returned where no feature is categorical, and is
+    never written to. float32 is compared exactly: it is encoded as its float64 copy is.
+    """
+    if not values:
+        return X
+    if X.dtype not in (where.xp.float32, where.xp.float64):
+        X = where.as_float64(X)
+    out = X
+    for f, known in values.items():
+        column = _positions(X[:, f], known, where)
+        out = xpx.at(out)[:, f].set(column, copy=True if out is X else None)
+    return out
+
+
+def _positions(column: Any, values: np.ndarray, where: Where) -> Any:
+    xp, dtype = where.xp, column.dtype
+    narrow = dtype == xp.float32
+    position = np.arange(len(values))
+    if narrow:  # a value that float32 cannot hold equals none, so float64 is not needed
+        with np.errstate(over="ignore"):
+            position = position[values.astype(np.float32) == values]
+        values = values[position].astype(np.float32)
+    nan = where.full(np.nan, dtype)
+    if not len(values):
+        return xp.broadcast_to(nan, column.shape)
+    known = where.put(values)
+    present = xp.where(xp.isnan(column), known[0], column)
+    nearest = xp.searchsorted(known, present)
+    nearest = xp.minimum(nearest, where.full(len(values) - 1, nearest.dtype))
+    code = xp.take(where.put(position.astype(values.dtype)), nearest)
+    return xp.where(xp.take(known, nearest) == column, code, nan)
+
+
+def _called(feature: int, names: list | None) -> str:
+    return f"feature {feature}" if names is None else f"feature {feature} ({names[feature]!r})"
+
+
+def _more_bins(max_bins: int) -> str:
+    return (
+        "" if max_bins >= MAX_BINS_LIMIT else f"; raise max_bins (None is up to {MAX_BINS_LIMIT:,})"
+    )
+
+
+def _check_cardinality(feature: int, names: list | None, found: int, max_bins: int) -> None:
+    if found > max_bins:
+        raise ValueError(
+            f"Categorical {_called(feature, names)} has {found:,} categories, but at most "
+            f"max_bins={max_bins} are allowed{_more_bins(max_bins)}."
+        )
+
+
+def _check_codes(feature: int, names: list | None, values: np.ndarray, max_bins: int) -> None:
+    wrong = values[(values < 0) | (values >= max_bins) | (values != np.floor(values))]
+    if len(wrong):
+        raise ValueError(
+            f"Categorical {_called(feature, names)} holds {wrong[0]:g}, which is out of range: "
+            f"category codes must be integers from 0 to {max_bins - 1} (max_bins={max_bins}) or "
+            f"NaN{_more_bins(max_bins)}, or give a frame with a column of category type."
+        )
+
+
+def _check_kind(feature: int, names: list | None, known: Sequence, found: Sequence) -> None:
+    """Numbers in place of other labels, or the reverse, would be unknown one and all: refuse."""
+    kinds = [
+        {isinstance(label, numbers.Real) for label in labels if label == label}
+        for labels in (known, found)
+    ]
+    if all(kinds) and not kinds[0] & kinds[1]:
+        got = "numbers" if True in kinds[1] else f"{next(iter(found))!r}, which is no number"
+        raise ValueError(
+            f"Categorical {_called(feature, names)} was fitted with labels such as {known[0]!r}; "
+            f"got {got}. Labels as in training are allowed, and missing ones."
+        )
+
+
+def _all_numbers(labels: Sequence) -> bool:
+    return all(isinstance(label, numbers.Real) for label in labels)
+
+
+def _labels(table: _Table, feature: int) -> list:
+    """Sorted by value; by type and text where values of several types cannot be compared."""
+    try:
+        labels = table.factors(feature)[1]
+    except TypeError as error:
+        raise ValueError(
+            f"Categorical {_called(feature, table.names)} must hold labels that can be told apart "
+            f"by their hash, such as strings or numbers; {error}."
+        ) from error
+    try:
+        return sorted(labels)
+    except TypeError:
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
+
+
+class _Table(Protocol):
+    """Columns that may hold labels: a frame, or an array of objects."""
+
+    names: list | None
+    shape: tuple[int, ...]
+
+    def is_category(self, feature: int) -> bool:
+        """Whether the column's type says that it holds categories."""
+        ...
+
+    def is_plain(self, feature: int) -> bool:
+        """Whether the column's type says that it holds numbers."""
+        ...
+
+    def factors(self, feature: int) -> tuple[np.ndarray, list]:
+        """Each row's position among the distinct labels, -1 where missing, and those labels."""
+        ...
+
+    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
+        """The same kind of table with other columns; the user's own is left as it is."""
+        ...
+
+
+class _Pandas:
+    names: list | None
+    shape: tuple[int, ...]
+
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.shape, self.names = frame, frame.shape, list(frame.columns)
+
+    def is_category(self, feature: int) -> bool:
+        return str(self.frame.dtypes.iloc[feature]) == "category"
+
+    def is_plain(self, feature: int) -> bool:
+        import pandas as pd
+
+        return bool(pd.api.types.is_numeric_dtype(self.frame.dtypes.iloc[feature]))
+
+    def factors(self, feature: int) -> tuple[np.ndarray, list]:
+        codes, labels = self.frame.iloc[:, feature].factorize()
+        return codes, labels.tolist()
+
+    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
+        frame = self.frame.copy(deep=False)
+        for feature, column in columns.items():
+            frame.isetitem(feature, column)
+        return frame
+
+
+class _Polars:
+    names: list | None
+    shape: tuple[int, ...]
+
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.shape, self.names = frame, frame.shape, list(frame.columns)
+
+    def is_category(self, feature: int) -> bool:
+        import polars as pl
+
+        return self.frame.dtypes[feature] in (pl.Categorical, pl.Enum)
+
+    def is_plain(self, feature: int) -> bool:
+        import polars as pl
+
+        dtype = self.frame.dtypes[feature]
+        return dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)
+
+    def factors(self, feature: int) -> tuple[np.ndarray, list]:
+        import polars as pl
+
+        column = self.frame.to_series(feature)
+        if column.dtype.is_nested():
+            raise TypeError(f"the column has type {column.dtype}")
+        labels = column.unique().drop_nulls()
+        places = pl.Series(range(len(labels)), dtype=pl.Int64)
+        codes = column.replace_strict(labels, places, default=-1, return_dtype=pl.Int64)
+        return codes.to_numpy(), labels.to_list()
+
+    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
+        import polars as pl
+
+        return self.frame.with_columns(
+            [pl.Series(self.frame.columns[f], column) for f, column in columns.items()]
+        )
+
+
+class _Objects:
+    """A two-dimensional NumPy array of objects; any of its columns may hold labels."""
+
+    names: list | None = None
+    shape: tuple[int, ...]
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array, self.shape = array, array.shape
+
+    def is_category(self, feature: int) -> bool:
+        return False
+
+    def is_plain(self, feature: int) -> bool:
+        return False
+
+    def factors(self, feature: int) -> tuple[np.ndarray, list]:
+        place: dict[Any, int] = {}
+        codes = [
+            -1 if _is_missing(label) else place.setdefault(label, len(place))
+            for label in self.array[:, feature].tolist()
+        ]
+        return np.array(codes, dtype=np.int64), list(place)
+
+    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
+        array = self.array.copy()
+        for feature, column in columns.items():
+            array[:, feature] = column
+        return array
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, NaT, or the NA of pandas, which cannot be compared."""
+    return label is None or type(label).__name__ == "NAType" or label != label
+
+
+def _table(X: Any) -> _Table | None:
+    """X as columns that may hold labels; None where it is an array of numbers, or no table.
+
+    A frame has imported its library, so to look for it imports none.
+    """
+    frames: tuple[tuple[str, type[_Pandas] | type[_Polars]], ...]
+    frames = (("pandas", _Pandas), ("polars", _Polars))
+    for library, kind in frames:
+        if library in sys.modules and isinstance(X, sys.modules[library].DataFrame):
+            return kind(X)
+    if is_array(X) and not isinstance(X, np.ndarray):
+        return None
+    try:
+        array = np.asarray(X)
+        if array.ndim != 2 or array.dtype.kind not in "OUST":
+            return None
+        return _Objects(np.asarray(X, dtype=object))
+    except ValueError:
+        return None
+
+
+def _n_features(X: Any) -> int | None:
+    """The number of columns; None where X is not two-dimensional."""
+    try:
+        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+    except ValueError:
+        return None
+    return int(shape[1]) if len(shape) == 2 else None

@@ -1,0 +1,24 @@
+"""Weights as integers: their sums do not depend on the order of the rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.kernels.protocol import Engine
+
+
+def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:
+    """Sample weights as int64: as they are if whole, else in units of 2^-bits of their sum."""
+    if weights is None:
+        return None
+    where, xp = engine.where, engine.where.xp
+    on_host = where.host(weights)
+    top = float(on_host.max())
+    total = math.fsum(on_host / top)  # in units of the largest, so that it is an ordinary number
+    if top * total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
+        return xp.astype(weights, xp.int64)
+    unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
+    return xp.astype(xp.round(weights / top / unit), xp.int64)

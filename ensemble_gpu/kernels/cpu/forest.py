@@ -1,0 +1,340 @@
+"""Evaluation of a forest on the CPU.
+
+The nodes are laid out once more for the walk: siblings side by side, so that the next place is
+`first child + (x > threshold)` without a branch, and a threshold with the word that names feature
+and child. A leaf is its own first child: steps beyond it stay there. Trees are walked one after the
+other over a block of rows that stays in the cache.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+
+from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.growing import LEAF, PackedForest
+
+# Rows of a block: their cells stay in the second cache beside a tree; those of a group of rows,
+# which are walked together, in the first.
+BLOCK_BYTES, GROUP_BYTES = 1 << 19, 1 << 14
+LEAST_ROWS, MOST_ROWS = 64, 1 << 14
+# Steps between two looks at who has arrived.
+STEPS = 4
+# Walks from root to leaf below which a second thread costs more than it brings.
+WALKS_PER_THREAD = 2000
+
+PLAIN, MISSING, CATEGORIES = range(3)
+FLAGS = 2  # bits of a word between child and feature: "missing goes right", "is a set"
+ONE, TWO = np.uint64(1), np.uint64(2)
+
+
+class Compact(NamedTuple):
+    """Place i: threshold[2 i], and word[2 i + 1] = first child, flags, feature; one memory.
+
+    Children are counted from `first` of their tree. `used` are the columns that features number,
+    `origin` the positions of the nodes in the PackedForest.
+    """
+
+    threshold: np.ndarray
+    word: np.ndarray
+    shift: np.uint64
+    first: np.ndarray
+    used: np.ndarray
+    origin: np.ndarray
+    values: np.ndarray
+    subsets: np.ndarray
+    width: int
+    has_sets: bool
+    divisor: float
+    intercept: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _lay_out(roots, left, right, first, origin, child):
+    """Breadth first, siblings side by side from an even place on; place 1 of a tree is empty."""
+    start = 0
+    for t in range(roots.shape[0]):
+        first[t] = start
+        origin[start] = origin[start + 1] = roots[t]
+        child[start] = 0
+        child[start + 1] = 1
+        end = 2
+        at = 0
+        while at < end:
+            node = origin[start + at]
+            if at == 1 or left[node] == LEAF:
+                child[start + at] = at
+            else:
+                child[start + at] = end
+                origin[start + end] = left[node]
+                origin[start + end + 1] = right[node]
+                end += 2
+            at += 1
+        start += end
+    return start
+
+
+def _round_down(threshold: np.ndarray) -> np.ndarray:
+    """The largest float32 <= threshold: it parts float32 numbers in the same way."""
+    with np.errstate(over="ignore"):
+        narrow = threshold.astype(np.float32)
+    return np.where(narrow > threshold, np.nextafter(narrow, np.float32(-np.inf)), narrow)
+
+
+def _fits(forest: PackedForest, largest: int, n_used: int) -> bool:
+    """Whether 32 bits hold a word, and a float32 the number of a subset."""
+    bits = int(largest).bit_length() + FLAGS + int(n_used).bit_length()
+    return bits <= 32 and len(forest.subsets) < 1 << 24
+
+
+def _make(forest: PackedForest, narrow: bool) -> Compact:
+    n_trees = len(forest.roots)
+    first = np.zeros(n_trees, dtype=np.int64)
+    origin, child = np.zeros((2, len(forest.feature) + n_trees), dtype=np.int64)
+    end = _lay_out(forest.roots, forest.left, forest.right, first, origin, child)
+    origin, child = origin[:end], child[:end]
+    feature = forest.feature[origin]
+    leaf, subset = feature == LEAF, forest.subset[origin]
+    feature = np.where(leaf, 0, feature)
+    occurs = np.bincount(feature[~leaf], minlength=1) > 0
+    used, column = np.flatnonzero(occurs), np.maximum(np.cumsum(occurs) - 1, 0)[feature]
+    largest = int(child.max(initial=0))
+    narrow = narrow and _fits(forest, largest, len(used))
+    real, natural = (np.float32, np.uint32) if narrow else (np.float64, np.uint64)
+    shift = FLAGS + len(used).bit_length()
+    right = ~forest.missing_left[origin] & ~leaf
+    word = (child << shift) | np.where(leaf, 0, column)
+    word |= (right.astype(np.int64) << (shift - 1)) | (
+        (subset >= 0).astype(np.int64) << (shift - 2)
+    )
+    threshold = np.where(leaf, np.inf, forest.threshold[origin])
+    threshold = np.where(subset >= 0, subset, threshold)
+    memory = np.zeros(2 * len(origin), dtype=natural)
+    memory.view(real)[::2] = _round_down(threshold) if narrow else threshold
+    memory[1::2] = word
+    has_sets = bool((subset >= 0).any())
+    return Compact(
+        memory.view(real), memory, np.uint64(shift), first, used, origin.astype(np.int32),
+        np.ascontiguousarray(forest.values[origin]),
+        forest.subsets.reshape(-1), 64 * forest.subsets.shape[1], has_sets,
+        float(forest.divisor), forest.intercept,
+    )  # fmt: skip
+
+
+def compact(forest: PackedForest, dtype: np.dtype) -> Compact:
+    """The forest for columns of float32 or float64; made once, then kept with the forest."""
+    narrow = dtype == np.float32
+    kept = vars(forest).setdefault("_compact", {})
+    if narrow not in kept:
+        kept[narrow] = _make(forest, narrow)
+    return kept[narrow]
+
+
+@njit(cache=True, nogil=True)
+def _next(at, threshold, word, shift, mask, cells, row):
+    """The place below `at` for the row whose cells start at `row`; no cell is NaN."""
+    meta = np.uint64(word[at + at + ONE])
+    return (meta >> shift) + np.uint64(cells[row + (meta & mask)] > threshold[at + at])
+
+
+@njit(cache=True, nogil=True)
+def _next_with_missing(at, threshold, word, shift, mask, cells, row):
+    meta = np.uint64(word[at + at + ONE])
+    x = cells[row + (meta & mask)]
+    missing_right = np.uint64(x != x) & (meta >> (shift - ONE)) & ONE
+    return (meta >> shift) + (np.uint64(x > threshold[at + at]) | missing_right)
+
+
+@njit(cache=True, nogil=True)
+def _next_with_sets(at, threshold, word, shift, mask, cells, row, subsets, width):
+    """Tests of any kind; a category's number beyond the `width` bits of a set counts as missing."""
+    meta = np.uint64(word[at + at + ONE])
+    x, t = cells[row + (meta & mask)], threshold[at + at]
+    is_set = (meta >> (shift - TWO)) & ONE == ONE
+    if x != x or (is_set and not 0 <= x < width):
+        right = (meta >> (shift - ONE)) & ONE
+    elif is_set:
+        code = np.uint64(t) * np.uint64(width) + np.uint64(x)
+        right = ~(subsets[code >> np.uint64(6)] >> (code & np.uint64(63))) & ONE
+    else:
+        right = np.uint64(x > t)
+    return (meta >> shift) + right
+
+
+@njit(cache=True, nogil=True)
+def _walk(threshold, word, shift, subsets, width, kind, cells, stride, n, place, active):
+    """place[i] = the leaf of row i in one tree; the rows' cells are `stride` apart."""
+    mask = (ONE << (shift - TWO)) - ONE
+    remaining = np.uint64(n)
+    for i in range(n):
+        active[i] = i
+        place[i] = 0
+    while remaining > 0:
+        kept = np.uint64(0)
+        for j in range(remaining):
+            i = active[j]
+            at, row = place[i], i * stride
+            if kind == PLAIN:
+                for _ in range(STEPS):
+                    at = _next(at, threshold, word, shift, mask, cells, row)
+            elif kind == MISSING:
+                for _ in range(STEPS):
+                    at = _next_with_missing(at, threshold, word, shift, mask, cells, row)
+            else:
+                for _ in range(STEPS):
+                    at = _next_with_sets(
+                        at, threshold, word, shift, mask, cells, row, subsets, width
+                    )
+            place[i] = at
+            active[kept] = i
+            kept += np.uint64(np.uint64(word[at + at + ONE]) >> shift != at)
+        remaining = kept
+
+
+@njit(cache=True, nogil=True)
+def _load(X, by_column, used, start, has_sets, x):
+    """Copy the used cells of some rows; returns what kind of tests they need."""
+    absent = False
+    if by_column:
+        for u in range(used.shape[0]):
+            column = X[used[u]]
+            for i in range(x.shape[0]):
+                value = column[start + i]
+                absent |= value != value
+                x[i, u] = value
+    else:
+        for i in range(x.shape[0]):
+            row = X[start + i]
+            for u in range(used.shape[0]):
+                value = row[used[u]]
+                absent |= value != value
+                x[i, u] = value
+    if has_sets:
+        return CATEGORIES
+    return MISSING if absent else PLAIN
+
+
+@njit(cache=True, nogil=True)
+def _evaluate_block(X, by_column, forest, group, out, start, stop):
+    """out[i] = sum of the leaves' values, tree after tree; see PackedForest."""
+    n, n_outputs = stop - start, out.shape[1]
+    x = np.empty((n, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
+    kind = _load(X, by_column, forest.used, start, forest.has_sets, x)
+    cells, stride = x.reshape(-1), x.shape[1]
+    place, active = np.empty((2, group), dtype=np.uint64)
+    out[start:stop] = 0.0
+    for t in range(forest.first.shape[0]):
+        root = forest.first[t]
+        threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
+        values = forest.values[root:]
+        for low in range(0, n, group):
+            high = min(n, low + group)
+            _walk(
+                threshold, word, forest.shift, forest.subsets, forest.width, kind,
+                cells[low * stride :], np.uint64(stride), high - low, place, active,
+            )  # fmt: skip
+            for i in range(high - low):
+                for k in range(n_outputs):
+                    out[start + low + i, k] += values[place[i], k]
+    for i in range(start, stop):
+        for k in range(n_outputs):
+            out[i, k] = out[i, k] / forest.divisor + forest.intercept[k]
+
+
+@njit(cache=True, nogil=True)
+def _apply_block(X, by_column, forest, group, out, start, stop):
+    """out[i, t] = position of the leaf of row i in tree t."""
+    n = stop - start
+    x = np.empty((n, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
+    kind = _load(X, by_column, forest.used, start, forest.has_sets, x)
+    cells, stride = x.reshape(-1), x.shape[1]
+    place, active = np.empty((2, group), dtype=np.uint64)
+    for t in range(forest.first.shape[0]):
+        root = forest.first[t]
+        threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
+        origin = forest.origin[root:]
+        for low in range(0, n, group):
+            high = min(n, low + group)
+            _walk(
+                threshold, word, forest.shift, forest.subsets, forest.width, kind,
+                cells[low * stride :], np.uint64(stride), high - low, place, active,
+            )  # fmt: skip
+            for i in range(high - low):
+                out[start + low + i, t] = origin[place[i]]
+
+
+@njit(cache=True, nogil=True)
+def evaluate_forest_serial(X, by_column, forest, block, group, out):
+    n = out.shape[0]
+    for b in range(-(-n // block)):
+        start, stop = b * block, min(n, (b + 1) * block)
+        _evaluate_block(X, by_column, forest, group, out, start, stop)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def evaluate_forest_parallel(X, by_column, forest, block, group, out):
+    n = out.shape[0]
+    for b in prange((n + block - 1) // block):
+        start, stop = b * block, min(n, (b + 1) * block)
+        _evaluate_block(X, by_column, forest, group, out, start, stop)
+
+
+@njit(cache=True, nogil=True)
+def apply_forest_serial(X, by_column, forest, block, group, out):
+    n = out.shape[0]
+    for b in range(-(-n // block)):
+        start, stop = b * block, min(n, (b + 1) * block)
+        _apply_block(X, by_column, forest, group, out, start, stop)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def apply_forest_parallel(X, by_column, forest, block, group, out):
+    n = out.shape[0]
+    for b in prange((n + block - 1) // block):
+        start, stop = b * block, min(n, (b + 1) * block)
+        _apply_block(X, by_column, forest, group, out, start, stop)
+
+
+def _contiguous(X: np.ndarray) -> tuple[np.ndarray, bool]:
+    """X or its transpose, whichever lies row after row in memory, and whether it is the latter."""
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    by_column = X.flags.f_contiguous and not X.flags.c_contiguous
+    X = X.T if by_column else np.ascontiguousarray(X)
+    X.flags.writeable = False
+    return X, by_column
+
+
+def _sizes(n: int, forest: Compact, threads: int) -> tuple[int, int]:
+    """Rows of a block, so that the threads get equally many, and rows that are walked together."""
+    row = max(1, len(forest.used)) * forest.threshold.itemsize
+    most = min(MOST_ROWS, max(LEAST_ROWS, BLOCK_BYTES // row))
+    turns = -(-n // (most * threads))
+    block = max(LEAST_ROWS, -(-n // max(1, turns * threads)))
+    return block, min(block, max(LEAST_ROWS, GROUP_BYTES // row))
+
+
+def evaluate_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray:
+    """float64 [n, outputs]."""
+    X, by_column = _contiguous(X)
+    n, own = X.shape[by_column], compact(forest, X.dtype)
+    out = np.empty((n, len(forest.intercept)))
+    run = run.limited_to(n * len(forest.roots), WALKS_PER_THREAD)
+    sizes = _sizes(n, own, run.threads)
+    run.call(
+        evaluate_forest_serial, evaluate_forest_parallel, X, by_column, own, *sizes, out
+    )  # fmt: skip
+    return out
+
+
+def apply_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray:
+    """int64 [n, trees]."""
+    X, by_column = _contiguous(X)
+    n, own = X.shape[by_column], compact(forest, X.dtype)
+    out = np.empty((n, len(forest.roots)), dtype=np.int64)
+    run = run.limited_to(out.size, WALKS_PER_THREAD)
+    sizes = _sizes(n, own, run.threads)
+    run.call(apply_forest_serial, apply_forest_parallel, X, by_column, own, *sizes, out)
+    return out

@@ -1,0 +1,204 @@
+"""One tree on the CPU engine: who is in which node, and which sums are worth keeping."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu import growing as kernels
+from ensemble_gpu.kernels.growing import CodeTree, Frontier, Rule, Sample, Splits
+from ensemble_gpu.kernels.protocol import Codes
+from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
+
+# Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
+KEEP_ROWS = 4096
+# Rows times features below which a second thread costs more than it brings.
+CELLS_PER_THREAD = 100_000
+
+_BY_ROW = threading.Lock()
+
+growing: Any = kernels
+
+# function(part) for every part, on threads
+Map = Callable[[Callable[[Any], Any], Any], list[Any]]
+
+
+def by_row(codes: Codes) -> np.ndarray:
+    """The codes row by row [row, feature], made once."""
+    with _BY_ROW:
+        if "rows" not in codes.columns:
+            rows = np.ascontiguousarray(codes.data.transpose(1, 0, 2))
+            codes.columns["rows"] = rows.reshape(codes.n_rows, -1)
+        return codes.columns["rows"]
+
+
+class CpuGrower:
+    """One tree; `threads` share the features of a node (or the nodes, where features are drawn)."""
+
+    def __init__(self, codes: Codes, sample: Sample, rule: Rule, threads: int, map_: Map) -> None:
+        self.codes, self.width, self.p = by_row(codes), codes.width, codes.n_features
+        self.rule, self.n_stats = rule, sample.n_stats
+        self.scoring = scoring_of(rule, sample.n_stats)
+        self.threads, self.map = threads, map_
+        rows = slice(None) if sample.rows is None else sample.rows
+        self.order = np.arange(codes.n_rows, dtype=np.uint32)[rows]
+        self.values = np.array(sample.values[rows], dtype=np.int64, order="C")
+        label = np.zeros(0) if sample.label is None else sample.label[rows]
+        self.label = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
+        self.target = sample.target
+        self.start = np.zeros(1, dtype=np.int64)
+        self.stop = np.full(1, len(self.order), dtype=np.int64)
+        self.sums: dict[int, np.ndarray] = {}
+        self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
+        self.others = tuple(np.empty_like(a) for a in (self.order, self.label, self.values))
+
+    @property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        return self.codes, self.order, self.label, self.values
+
+    def _threads(self, n_rows: int, n_features: int) -> int:
+        """One thread where the work would not repay waking the others."""
+        return self.threads if n_rows * n_features >= 2 * CELLS_PER_THREAD else 1
+
+    def split(self, frontier: Frontier) -> Splits:
+        nodes = frontier.nodes
+        found = Found(len(nodes), self.rule, self.n_stats, self.width)
+        size = self.stop[nodes] - self.start[nodes]
+        wholes = wholes_of(frontier.sums, size, self.rule)
+        features = frontier.features
+        large = np.zeros(len(nodes), dtype=bool)
+        if features is None:
+            features = np.arange(self.p)[None, :]
+            large = size >= KEEP_ROWS
+            self._find_sums(set(nodes[large].tolist()))
+        for i in np.flatnonzero(large):
+            self._search(frontier, int(i), wholes[i], found)
+        if not large.all():
+            self._split_rows(frontier, features, np.flatnonzero(~large), wholes, found)
+        self.inherited.clear()
+        return found.splits()
+
+    def _split_rows(
+        self, frontier: Frontier, features: np.ndarray, at: np.ndarray, wholes: np.ndarray,
+        found: Found,
+    ) -> None:  # fmt: skip
+        """Splits of the nodes at these places of the frontier, straight from their rows."""
+        nodes = frontier.nodes[at]
+        start, stop = self.start[nodes], self.stop[nodes]
+        running = np.cumsum(stop - start)
+        threads = min(self._threads(int(running[-1]), features.shape[1]), len(at))
+        bounds = np.searchsorted(running, running[-1] * np.arange(1, threads) / threads)
+        parts = np.split(np.arange(len(at)), bounds)
+
+        def run(part: np.ndarray) -> None:
+            if not len(part):
+                return
+            here = at[part]
+            arrays = [a[here] for a in found.arrays]
+            own = features if frontier.features is None else features[here]
+            growing.split_nodes(
+                self.scoring, *self.rows, self.width, start[part], stop[part], own, wholes[here],
+                frontier.bounds[here], frontier.keys[here], *arrays,
+            )  # fmt: skip
+            for whole, array in zip(found.arrays, arrays, strict=True):
+                whole[here] = array
+
+        self.map(run, parts)
+
+    def _find_sums(self, nodes: set[int]) -> None:
+        """Sums [feature, code, column] of nodes: added up, or the parent's less the sibling's."""
+        size = self.stop - self.start
+        for left in sorted({node - (node + 1) % 2 for node in nodes}):
+            wanted = [node for node in (left, left + 1) if node in nodes]
+            parent = self.inherited.pop(left, None)
+            if parent is None:
+                for node in wanted:
+                    self.sums[node] = self._build(node)
+                continue
+            small, large = (left, left + 1) if size[left] <= size[left + 1] else (left + 1, left)
+            self.sums[small] = self._build(small)
+            if large in wanted:
+                parent -= self.sums[small]
+                self.sums[large] = parent
+            if small not in wanted:
+                del self.sums[small]
+
+    def _build(self, node: int) -> np.ndarray:
+        sums = np.zeros((self.p, self.width, self.n_stats + self.scoring.counted), dtype=np.int64)
+        start, stop = self.start[node], self.stop[node]
+        self._by_feature(
+            lambda lo, hi: growing.build(
+                *self.rows, start, stop, lo, hi, self.scoring.counted, sums
+            ),
+            stop - start,
+        )
+        return sums
+
+    def _by_feature(self, function: Callable[[int, int], None], n_rows: int) -> list[Any]:
+        """function(lo, hi) for ranges of features that cover them all, one for each thread."""
+        threads = min(self._threads(n_rows, self.p), self.p)
+        bounds = [self.p * t // threads for t in range(threads + 1)]
+        return self.map(lambda t: function(bounds[t], bounds[t + 1]), range(threads))
+
+    def _search(self, frontier: Frontier, i: int, whole: np.ndarray, found: Found) -> None:
+        growing.search_sums(
+            self.scoring, self.sums[int(frontier.nodes[i])], 0, self.p, whole, frontier.bounds[i],
+            frontier.keys[i], found.score[i : i + 1], found.record[i], found.left[i],
+            found.subset[i],
+        )  # fmt: skip
+
+    def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
+        start, stop = self.start[nodes], self.stop[nodes]
+        n_left = np.zeros(len(nodes), dtype=np.int64)
+        sizes = np.cumsum(stop - start)
+        threads = min(self._threads(int(sizes[-1]), 1), len(nodes))
+        ends = np.searchsorted(sizes, sizes[-1] * np.arange(1, threads) / threads)
+        offset = np.concatenate([[0], sizes])
+
+        def run(part: np.ndarray) -> None:
+            if not len(part):
+                return
+            own = splits[part]
+            room = slice(offset[part[0]], offset[part[-1] + 1])
+            counts = n_left[part]
+            growing.partition(
+                *self.rows, self.width - 1, start[part], stop[part], own.feature, own.bin,
+                own.missing_left, own.subset, *(a[room] for a in self.others), counts,
+            )  # fmt: skip
+            n_left[part] = counts
+
+        self.map(run, np.split(np.arange(len(nodes)), ends))
+        first = len(self.start)
+        for i, node in enumerate(nodes.tolist()):
+            if node in self.sums:
+                self.inherited[first + 2 * i] = self.sums.pop(node)
+        middle = start + n_left
+        self.start = np.concatenate([self.start, np.stack([start, middle], axis=1).reshape(-1)])
+        self.stop = np.concatenate([self.stop, np.stack([middle, stop], axis=1).reshape(-1)])
+        return n_left
+
+    def pure(self, nodes: np.ndarray) -> np.ndarray:
+        if self.target is None or not len(nodes):
+            return np.zeros(len(nodes), dtype=bool)
+        out = np.zeros(len(nodes), dtype=bool)
+        growing.pure(self.order, self.target, self.start[nodes], self.stop[nodes], out)
+        return out
+
+
+def leaves(codes: Codes, tree: CodeTree, threads: int, map_: Map) -> np.ndarray:
+    """The leaf of every row of the matrix."""
+    out = np.empty(codes.n_rows, dtype=np.int64)
+    rows = by_row(codes)
+    bounds = [codes.n_rows * t // threads for t in range(threads + 1)]
+
+    def run(t: int) -> None:
+        growing.leaves(
+            rows, bounds[t], bounds[t + 1], tree.feature, tree.bin, tree.missing_left, tree.left,
+            tree.right, tree.subset, codes.width - 1, out,
+        )  # fmt: skip
+
+    map_(run, range(threads))
+    return out

@@ -1,0 +1,221 @@
+"""Trees on the CPU: the rows of a node are a range of one array, and a split sorts the range.
+
+Codes lie row by row, so that a row of a deep node costs one cache line whatever features are
+tried. Rows come in blocks that stay in the cache while eight features at a time add them up; only
+codes that occurred are looked at afterwards, because most nodes have few rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.splitting import Best, Node, runs_of, try_feature
+
+FEATURES, ROWS = 8, 1024
+
+
+@njit(cache=True, nogil=True)
+def _add_classes(codes, order, label, values, a, b, f, counted, sums, seen):
+    """sums[code, class] += weight for the rows order[a] ... order[b - 1]."""
+    last = np.uint64(sums.shape[1] - 1)
+    for t in range(a, b):
+        code = codes[order[t], f]
+        seen[code] = 1
+        sums[code, label[t]] += values[t, 0]
+        if counted:
+            sums[code, last] += 1
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(codes, order, values, a, b, f, sums, seen):
+    for t in range(a, b):
+        code = codes[order[t], f]
+        seen[code] = 1
+        sums[code, 0] += values[t, 0]
+        sums[code, 1] += values[t, 1]
+
+
+@njit(cache=True, nogil=True)
+def _add_moments(codes, order, values, a, b, f, counted, sums, seen):
+    """sums[code, s] += values[row, s]."""
+    n_stats = values.shape[1]
+    if n_stats == 2 and not counted:
+        _add_pairs(codes, order, values, a, b, f, sums, seen)
+        return
+    for t in range(a, b):
+        code = codes[order[t], f]
+        seen[code] = 1
+        for s in range(n_stats):
+            sums[code, s] += values[t, s]
+        if counted:
+            sums[code, n_stats] += 1
+
+
+@njit(cache=True, nogil=True)
+def _add(codes, order, label, values, a, b, f, counted, sums, seen):
+    if label.shape[0] > 0:
+        _add_classes(codes, order, label, values, a, b, f, counted, sums, seen)
+    else:
+        _add_moments(codes, order, values, a, b, f, counted, sums, seen)
+
+
+@njit(cache=True, nogil=True)
+def _collect(seen, sums, missing_code, code, cell, gone):
+    """The runs of the codes seen, which are cleared; how many. `gone` gets the missing ones."""
+    words = seen.view(np.uint64)
+    m = 0
+    gone[:] = 0
+    for word in range(words.shape[0]):
+        if words[word] == 0:
+            continue
+        words[word] = 0
+        for b in range(8 * word, 8 * word + 8):
+            if b >= sums.shape[0]:
+                break
+            occurs = False
+            for c in range(sums.shape[1]):
+                value = sums[b, c]
+                occurs = occurs or value != 0
+                sums[b, c] = 0
+                cell[m, c] = value
+            if occurs and b == missing_code:
+                gone[:] = cell[m]
+            elif occurs:
+                code[m] = b
+                m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def split_nodes(
+    rule, codes, order, label, values, width, starts, stops, features, wholes, bounds, keys, score,
+    record, left, subset
+):  # fmt: skip
+    """The best split of each node; features [node, tried], or [1, tried] for all of them."""
+    columns, tried = rule.n_stats + rule.counted, features.shape[1]
+    sums = np.zeros((FEATURES, width, columns), dtype=np.int64)
+    seen = np.zeros((FEATURES, -(-width // 8) * 8), dtype=np.uint8)
+    code, cell = np.empty(width, dtype=np.int64), np.empty((width + 1, columns), dtype=np.int64)
+    ranks, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
+    gone = np.empty(columns, dtype=np.int64)
+    for i in range(starts.shape[0]):
+        own = features[i if features.shape[0] > 1 else 0]
+        node = Node(wholes[i], bounds[i], keys[i])
+        best = Best(score[i : i + 1], record[i], left[i], subset[i])
+        for g in range(0, tried, FEATURES):
+            last = min(g + FEATURES, tried)
+            for a in range(starts[i], stops[i], ROWS):
+                b = min(a + ROWS, stops[i])
+                for j in range(g, last):
+                    f = np.uint64(own[j])
+                    _add(
+                        codes, order, label, values, a, b, f, rule.counted, sums[j - g],
+                        seen[j - g],
+                    )  # fmt: skip
+            for j in range(g, last):
+                m = _collect(seen[j - g], sums[j - g], width - 1, code, cell, gone)
+                try_feature(rule, own[j], code, cell, m, gone, node, width - 1, ranks, work, best)
+
+
+@njit(cache=True, nogil=True)
+def build(codes, order, label, values, start, stop, lo, hi, counted, sums):
+    """sums[feature, code, column] of features lo ... hi - 1 for a range of rows."""
+    seen = np.zeros(-(-sums.shape[1] // 8) * 8, dtype=np.uint8)
+    for g in range(lo, hi, FEATURES):
+        last = min(g + FEATURES, hi)
+        for a in range(start, stop, ROWS):
+            b = min(a + ROWS, stop)
+            for f in range(g, last):
+                _add(codes, order, label, values, a, b, np.uint64(f), counted, sums[f], seen)
+
+
+@njit(cache=True, nogil=True)
+def search_sums(rule, sums, lo, hi, whole, bounds, key, score, record, left, subset):
+    """The best split on features lo ... hi - 1 of one node with sums [feature, code, column]."""
+    width, columns = sums.shape[1], sums.shape[2]
+    code, cell = np.empty(width, dtype=np.int64), np.empty((width, columns), dtype=np.int64)
+    ranks, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
+    node = Node(whole, bounds, key)
+    best = Best(score, record, left, subset)
+    for f in range(lo, hi):
+        m = runs_of(sums[f], code, cell)
+        try_feature(rule, f, code, cell, m, sums[f, width - 1], node, width - 1, ranks, work, best)
+
+
+@njit(cache=True, nogil=True)
+def _goes_left(code, last_bin, missing_left, missing_code, bits):
+    if code == missing_code:
+        return missing_left
+    if last_bin >= 0:
+        return code <= last_bin
+    return (bits[code // 64] >> np.uint64(code % 64)) & np.uint64(1) != 0
+
+
+@njit(cache=True, nogil=True)
+def partition(
+    codes, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
+    subset, other_order, other_label, other_values, n_left
+):  # fmt: skip
+    """Left rows to the front of each range, right rows behind them, both in their order."""
+    labelled = label.shape[0] > 0
+    for i in range(starts.shape[0]):
+        at, away = starts[i], 0
+        f, cut, bits = np.uint64(feature[i]), last_bin[i], subset[i]
+        plain = cut >= 0
+        for t in range(starts[i], stops[i]):
+            row = order[t]
+            code = np.int64(codes[row, f])
+            if plain and code != missing_code:
+                left = code <= cut
+            else:
+                left = _goes_left(code, cut, missing_left[i], missing_code, bits)
+            # both places are written, one counter moves: no branch to be guessed wrong
+            order[at] = row
+            other_order[away] = row
+            if labelled:
+                own = label[t]
+                label[at] = own
+                other_label[away] = own
+            for s in range(values.shape[1]):
+                value = values[t, s]
+                values[at, s] = value
+                other_values[away, s] = value
+            at += left
+            away += not left
+        n_left[i] = at - starts[i]
+        order[at : stops[i]] = other_order[:away]
+        values[at : stops[i]] = other_values[:away]
+        if labelled:
+            label[at : stops[i]] = other_label[:away]
+
+
+@njit(cache=True, nogil=True)
+def pure(order, target, starts, stops, out):
+    """Whether the rows of each range have one target."""
+    for i in range(starts.shape[0]):
+        out[i] = True
+        for t in range(starts[i] + 1, stops[i]):
+            if target[order[t]] != target[order[starts[i]]]:
+                out[i] = False
+                break
+
+
+@njit(cache=True, nogil=True)
+def sums_by(index, values, sums):
+    for i in range(index.shape[0]):
+        for s in range(values.shape[1]):
+            sums[index[i], s] += values[i, s]
+
+
+@njit(cache=True, nogil=True)
+def leaves(codes, start, stop, feature, last_bin, missing_left, left, right, subset, missing, out):
+    """The leaf of rows start ... stop - 1 of the matrix."""
+    for row in range(start, stop):
+        node = 0
+        while feature[node] != LEAF:
+            code = np.int64(codes[row, feature[node]])
+            to_left = _goes_left(code, last_bin[node], missing_left[node], missing, subset[node])
+            node = left[node] if to_left else right[node]
+        out[row] = node

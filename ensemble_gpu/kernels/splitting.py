@@ -1,0 +1,410 @@
+"""The best split of a node from its sums per code: one implementation for every engine.
+
+With L and R the sums of the left and the right child, W the weight of a child, ln the portable
+logarithm of kernels/scalar.py, the score to be maximised is
+
+    GINI      sum_k L_k^2 / W_L + sum_k R_k^2 / W_R
+    ENTROPY   sum_k L_k ln(L_k / W_L) + sum_k R_k ln(R_k / W_R)
+    ERROR     max_k L_k + max_k R_k
+    SQUARED   sum_k G_kL^2 / H_kL + sum_k G_kR^2 / H_kR
+    POISSON   G_L ln(G_L / H_L) + G_R ln(G_R / H_R), both G above 0
+
+up to a constant of the node: the weighted impurity of the children, with the opposite sign. For
+two classes GINI is -2 (L_0 L_1 / W_L + R_0 R_1 / W_R).
+
+A feature comes as the codes that occur in the node, ascending, with their sums (the "runs"): empty
+codes cost nothing. Thresholds are tried in order of (feature, bin, missing left before right), and
+only a higher score replaces the best. Categories are put in order of their mean response (for
+several classes or outputs in the order of each), and the first of them go left: for two classes and
+one output no other subset is better.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.growing import (
+    ENTROPY,
+    ERROR,
+    GINI,
+    NEVER,
+    POISSON,
+    SQUARED,
+    Rule,
+    Splits,
+    subset_words,
+)
+from ensemble_gpu.kernels.scalar import log
+
+# Integers whose x ln x is in a table.
+TABLE = 1 << 14
+# Columns of a record: feature, bin, above, missing left, has missing.
+FEATURE, BIN, ABOVE, MISSING_LEFT, HAS_MISSING, RECORD = range(6)
+
+
+@njit(cache=True, nogil=True)
+def _fill(table):
+    for i in range(1, table.shape[0]):
+        table[i] = i * log(float(i))
+
+
+_TABLE = np.zeros(0)
+
+
+def weighted_logs() -> np.ndarray:
+    """x ln x of small integers."""
+    global _TABLE
+    if not len(_TABLE):
+        table = np.zeros(TABLE)
+        _fill(table)
+        _TABLE = table
+    return _TABLE
+
+
+class Scoring(NamedTuple):
+    """A Rule as compiled code takes it; `counted`: the last column of the sums counts rows."""
+
+    kind: int
+    n_stats: int
+    counted: bool
+    min_rows: int
+    monotone: bool
+    one_category: bool
+    random: bool
+    signs: np.ndarray
+    categorical: np.ndarray
+    logs: np.ndarray
+
+
+class Best(NamedTuple):
+    """Where the best split of a node is written."""
+
+    score: np.ndarray
+    record: np.ndarray
+    left: np.ndarray
+    bits: np.ndarray
+
+
+def scoring_of(rule: Rule, n_stats: int) -> Scoring:
+    return Scoring(
+        rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.monotone,
+        rule.one_category, rule.random, rule.signs, rule.categorical, weighted_logs(),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def mix(x):
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def drawn(key, a, b):
+    """A random number of a node's key and two counters."""
+    step = np.uint64(0x9E3779B97F4A7C15)
+    return mix(
+        mix(key + (np.uint64(a) + np.uint64(1)) * step) + (np.uint64(b) + np.uint64(1)) * step
+    )
+
+
+@njit(cache=True, nogil=True)
+def _x_log_x(x, logs):
+    return logs[x] if x < logs.shape[0] else float(x) * log(float(x))
+
+
+@njit(cache=True, nogil=True)
+def _child(rule, sums):
+    """The share of one child in the score; NEVER where the child is not allowed."""
+    score = 0.0
+    if rule.kind == SQUARED:
+        half = rule.n_stats // 2
+        for k in range(half):
+            if sums[k] > 0:
+                g = float(sums[half + k])
+                score += g * g / float(sums[k])
+        return score
+    if rule.kind == POISSON:
+        g = float(sums[1])
+        return g * log(g / float(sums[0])) if sums[1] > 0 else NEVER
+    weight, largest = np.int64(0), np.int64(0)
+    for k in range(rule.n_stats):
+        weight += sums[k]
+        largest = max(largest, sums[k])
+    if rule.kind == ERROR:
+        return float(largest)
+    if rule.kind == ENTROPY:
+        for k in range(rule.n_stats):
+            score += _x_log_x(sums[k], rule.logs)
+        return score - _x_log_x(weight, rule.logs)
+    if rule.n_stats == 2:
+        return -2.0 * (float(sums[0]) * float(sums[1]) / float(weight))
+    for k in range(rule.n_stats):
+        score += float(sums[k]) * float(sums[k]) / float(weight)
+    return score
+
+
+@njit(cache=True, nogil=True)
+def _mean(rule, sums):
+    """The value that monotone constraints compare: share of class 1, or G / H."""
+    below = sums[0] if rule.kind >= SQUARED else sums[0] + sums[1]
+    return float(sums[1]) / float(below) if below > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _allowed(rule, left, right, sign, bounds):
+    if rule.counted and min(left[rule.n_stats], right[rule.n_stats]) < rule.min_rows:
+        return False
+    if not rule.monotone:
+        return True
+    a, b = _mean(rule, left), _mean(rule, right)
+    return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
+
+
+@njit(cache=True, nogil=True)
+def _scan_pairs(rule, cell, order, first, last, whole, l0, l1):
+    """`_scan` for two statistics without conditions: GINI or SQUARED."""
+    best, at = NEVER, -1
+    for i in range(last):
+        l0 += cell[order[i], 0]
+        l1 += cell[order[i], 1]
+        if i < first:
+            continue
+        r0, r1 = whole[0] - l0, whole[1] - l1
+        a, b, c, d = float(l0), float(l1), float(r0), float(r1)
+        if rule.kind == GINI:
+            score = -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
+        else:
+            score = (b * b / a if l0 > 0 else 0.0) + (d * d / c if r0 > 0 else 0.0)
+        if score > best:
+            best, at = score, i
+    return best, at
+
+
+@njit(cache=True, nogil=True)
+def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
+    """(score, last run on the left) of the best split after one of the runs first ... last - 1.
+
+    `order` is how the runs follow each other, `start` what is on the left before them: the sums of
+    missing values, or zeros.
+    """
+    free = not rule.counted and not rule.monotone
+    if free and rule.n_stats == 2 and rule.kind in (GINI, SQUARED):
+        return _scan_pairs(rule, cell, order, first, last, whole, start[0], start[1])
+    best, at = NEVER, -1
+    left, right = work[0], work[1]
+    left[:] = start
+    for i in range(last):
+        for c in range(left.shape[0]):
+            left[c] += cell[order[i], c]
+            right[c] = whole[c] - left[c]
+        if i >= first and _allowed(rule, left, right, sign, bounds):
+            score = _child(rule, left) + _child(rule, right)
+            if score > best:
+                best, at = score, i
+    return best, at
+
+
+@njit(cache=True, nogil=True)
+def _sides(rule, cell, order, first, last, m, gone, missing, whole, sign, bounds, work):
+    """(score, last run on the left, missing left) over both sides for missing values.
+
+    Where there are any, everything present may go left: the split after the last run.
+    """
+    zeros = work[2]
+    beyond = m if missing and last == m - 1 else last
+    score, at = _scan(rule, cell, order, first, beyond, whole, zeros, sign, bounds, work)
+    if not missing:
+        return score, at, False
+    to_left, at_left = _scan(rule, cell, order, first, last, whole, gone, sign, bounds, work)
+    if to_left > score or (to_left == score and at_left <= at):
+        return to_left, at_left, True
+    return score, at, False
+
+
+@njit(cache=True, nogil=True)
+def _keep(feature, code, cell, order, at, m, n_codes, gone, missing, missing_left, score, best):
+    """Write down a split: runs order[0] ... order[at] go left; as bits, where there are bits."""
+    left, bits, record = best.left, best.bits, best.record
+    best.score[0] = score
+    for c in range(left.shape[0]):
+        left[c] = gone[c] if missing_left else 0
+        for i in range(at + 1):
+            left[c] += cell[order[i], c]
+    record[FEATURE] = feature
+    record[BIN] = code[at]
+    record[ABOVE] = code[at + 1] if at + 1 < m else n_codes
+    record[MISSING_LEFT], record[HAS_MISSING] = missing_left, missing
+    bits[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def _keep_subset(code, order, at, best):
+    best.record[BIN], best.record[ABOVE] = -1, 0
+    for i in range(at + 1):
+        b = code[order[i]]
+        best.bits[b // 64] |= np.uint64(1) << np.uint64(b % 64)
+
+
+@njit(cache=True, nogil=True)
+def _response(rule, sums, k):
+    """Mean response of a category: share of class k, or G_k / H_k."""
+    half = rule.n_stats // 2
+    weight = np.int64(0)
+    if rule.kind >= SQUARED:
+        return float(sums[half + k]) / float(sums[k]) if sums[k] > 0 else 0.0
+    for c in range(rule.n_stats):
+        weight += sums[c]
+    return float(sums[k]) / float(weight)
+
+
+@njit(cache=True, nogil=True)
+def _try_threshold(rule, feature, code, cell, m, gone, missing, node, n_codes, order, work, best):
+    first, last = 0, m - 1
+    for i in range(m):
+        order[i] = i
+    if rule.random and m > 1:
+        span = np.uint64(code[m - 1] - code[0])
+        cut = code[0] + np.int64(drawn(node.key, feature, 0) % span)
+        while code[first + 1] <= cut:
+            first += 1
+        last = first + 1
+    score, at, missing_left = _sides(
+        rule, cell, order, first, last, m, gone, missing, node.whole, rule.signs[feature],
+        node.bounds, work,
+    )  # fmt: skip
+    if score > best.score[0]:
+        _keep(feature, code, cell, order, at, m, n_codes, gone, missing, missing_left, score, best)
+
+
+@njit(cache=True, nogil=True)
+def _try_subset(rule, feature, code, cell, m, gone, missing, node, order, work, best):
+    """Prefixes of the categories in some orders: by response, by chance, or one category first."""
+    outputs = rule.n_stats // 2 if rule.kind >= SQUARED else rule.n_stats
+    tried = 1 if rule.random or (outputs == 2 and rule.kind < SQUARED) else outputs
+    keys = np.empty(m)
+    for k in range(m if rule.one_category and not rule.random else tried):
+        first, last = 0, m - 1
+        for i in range(m):
+            if rule.random:
+                keys[i] = float(drawn(node.key, feature, i + 1) >> np.uint64(11))
+            elif rule.one_category:
+                keys[i] = 0.0 if i == k else 1.0
+            else:
+                keys[i] = _response(rule, cell[i], outputs - 1 - k)
+        order[:m] = np.argsort(keys, kind="mergesort")
+        if rule.one_category:
+            last = min(1, last)
+        elif rule.random and m > 1:
+            first = np.int64(drawn(node.key, feature, 0) % np.uint64(m - 1))
+            last = first + 1
+        score, at, missing_left = _sides(
+            rule, cell, order, first, last, m, gone, missing, node.whole, 0, node.bounds, work
+        )
+        if score > best.score[0]:
+            _keep(feature, code, cell, order, at, m, 0, gone, missing, missing_left, score, best)
+            _keep_subset(code, order, at, best)
+
+
+class Node(NamedTuple):
+    """What try_feature needs to know of a node."""
+
+    whole: np.ndarray
+    bounds: np.ndarray
+    key: int
+
+
+@njit(cache=True, nogil=True)
+def try_feature(rule, feature, code, cell, m, gone, node, n_codes, order, work, best):
+    """Offer a feature's runs code[:m], cell[:m, column]; `gone` are the sums of missing values.
+
+    `work` [3, column] holds zeros in its last row, and keeps them.
+    """
+    missing = False
+    for c in range(gone.shape[0]):
+        missing = missing or gone[c] != 0
+    if m == 0 or (m == 1 and not missing):
+        return
+    if rule.categorical[feature]:
+        _try_subset(rule, feature, code, cell, m, gone, missing, node, order, work, best)
+    else:
+        _try_threshold(
+            rule, feature, code, cell, m, gone, missing, node, n_codes, order, work, best
+        )
+
+
+@njit(cache=True, nogil=True)
+def runs_of(sums, code, cell):
+    """The codes of a feature's sums [code, column] that occur, with their sums; how many."""
+    m = 0
+    for b in range(sums.shape[0] - 1):
+        occurs = False
+        for c in range(sums.shape[1]):
+            cell[m, c] = sums[b, c]
+            occurs = occurs or sums[b, c] != 0
+        code[m] = b
+        m += occurs
+    return m
+
+
+@njit(cache=True, nogil=True)
+def search(rule, sums, features, wholes, bounds, keys, score, record, left, subset):
+    """Best split of every node from sums [node, tried, code, column] of features [node, tried]."""
+    width, columns = sums.shape[2], sums.shape[3]
+    code, cell = np.empty(width, dtype=np.int64), np.empty((width, columns), dtype=np.int64)
+    order, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
+    for i in range(sums.shape[0]):
+        node = Node(wholes[i], bounds[i], keys[i])
+        best = Best(score[i : i + 1], record[i], left[i], subset[i])
+        for j in range(sums.shape[1]):
+            m = runs_of(sums[i, j], code, cell)
+            gone = sums[i, j, width - 1]
+            try_feature(
+                rule, features[i, j], code, cell, m, gone, node, width - 1, order, work, best
+            )
+
+
+@njit(cache=True, nogil=True)
+def _node_scores(rule, sums, out):
+    for i in range(sums.shape[0]):
+        out[i] = _child(rule, sums[i])
+
+
+def node_scores(rule: Scoring, sums: np.ndarray) -> np.ndarray:
+    """The score of nodes that are not split, from sums [node, statistic]."""
+    out = np.empty(len(sums))
+    _node_scores(rule, sums, out)
+    return out
+
+
+class Found:
+    """The arrays that compiled code writes the best splits of a frontier into."""
+
+    def __init__(self, n: int, rule: Rule, n_stats: int, width: int) -> None:
+        columns = n_stats + (rule.min_rows > 1)
+        self.n_stats = n_stats
+        self.score = np.full(n, NEVER)
+        self.record = np.full((n, RECORD), -1, dtype=np.int64)
+        self.left = np.zeros((n, columns), dtype=np.int64)
+        self.subset = np.zeros((n, subset_words(rule.categorical, width)), dtype=np.uint64)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.score, self.record, self.left, self.subset
+
+    def splits(self) -> Splits:
+        record = self.record
+        return Splits(
+            self.score, record[:, FEATURE], record[:, BIN], record[:, ABOVE],
+            record[:, MISSING_LEFT] == 1, record[:, HAS_MISSING] == 1, self.subset,
+            self.left[:, : self.n_stats],
+        )  # fmt: skip
+
+
+def wholes_of(sums: np.ndarray, n_rows: np.ndarray, rule: Rule) -> np.ndarray:
+    """Sums of the nodes [node, column], with their rows where rows are counted."""
+    return sums if rule.min_rows == 1 else np.concatenate([sums, n_rows[:, None]], axis=1)

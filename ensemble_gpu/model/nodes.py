@@ -1,0 +1,175 @@
+"""The nodes of a forest, and what can be read off them on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ensemble_gpu.kernels.growing import LEAF
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """One entry a node; trees one after the other, each in preorder (left child = position + 1).
+
+    x[feature] <= threshold goes left (inf: everything present does), NaN where `missing_left`.
+    `feature`, `left`, `right` are LEAF for leaves; `subset` >= 0 is the row of the subsets that
+    tests a categorical feature. `threshold` is NaN for leaves and categorical tests. `value`
+    [nodes, outputs], `impurity`, `n_samples` and `weight` describe the rows of the training sample
+    that came to the node, inner nodes too.
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    subset: np.ndarray
+    value: np.ndarray
+    impurity: np.ndarray
+    n_samples: np.ndarray
+    weight: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.feature)
+
+    def frozen(self) -> Nodes:
+        """The same nodes as read-only arrays of the types that the kernels take."""
+        kinds = {"threshold": "f8", "value": "f8", "impurity": "f8", "weight": "f8"}
+        own = {}
+        for name, array in vars(self).items():
+            dtype = bool if name == "missing_left" else kinds.get(name, "i8")
+            own[name] = np.ascontiguousarray(array, dtype=dtype).view()
+            own[name].flags.writeable = False
+        return Nodes(**own)
+
+    def between(self, low: int, high: int) -> Nodes:
+        """Nodes low ... high - 1 as a forest of their own."""
+        return Nodes(*(array[low:high] for array in vars(self).values())).moved(-low, 0)
+
+    def moved(self, by: int, subsets_by: int) -> Nodes:
+        """The nodes at other positions."""
+        inner = self.feature != LEAF
+        return replace(
+            self,
+            left=np.where(inner, self.left + by, LEAF),
+            right=np.where(inner, self.right + by, LEAF),
+            subset=np.where(self.subset >= 0, self.subset + subsets_by, LEAF),
+        )
+
+    def with_subsets(self, rows: np.ndarray) -> Nodes:
+        """The nodes with other rows of the subsets where they have one."""
+        return replace(self, subset=np.where(self.subset >= 0, rows, LEAF))
+
+    @classmethod
+    def join(cls, parts: Sequence[Nodes]) -> Nodes:
+        """The nodes of all parts, one after the other."""
+        return cls(
+            *(np.concatenate(arrays) for arrays in zip(*(vars(p).values() for p in parts), strict=True))
+        )
+
+
+def _refuse(name: str, found: object, allowed: str) -> None:
+    raise ValueError(f"{name} must be {allowed}; got {found!r}.")
+
+
+def check_nodes(
+    nodes: Nodes,
+    starts: np.ndarray,
+    n_features: int,
+    subsets: np.ndarray,
+    categories: Mapping[int, np.ndarray],
+    intercept: np.ndarray,
+) -> None:
+    """Raise where a kernel could leave the arrays, or would never reach a leaf."""
+    n = len(nodes)
+    for name, array in vars(nodes).items():
+        if len(array) != n or array.ndim != (2 if name == "value" else 1):
+            _refuse(f"nodes.{name}", array.shape, f"an array of {n} entries, one a node")
+    if intercept.shape != nodes.value.shape[1:]:
+        _refuse("intercept", intercept.shape, f"of shape {nodes.value.shape[1:]}, as the values")
+    ends = np.append(starts, n)
+    if ends[0] != 0 or (np.diff(ends) <= 0).any():
+        _refuse("starts", starts, f"ascending from 0 to below {n}, the number of nodes")
+    inner = np.flatnonzero(nodes.feature != LEAF)
+    end = np.repeat(ends[1:], np.diff(ends))[inner]
+    left, right = nodes.left[inner], nodes.right[inner]
+    wrong = (left != inner + 1) | (right <= left) | (right >= end)
+    if wrong.any():
+        i = int(inner[wrong][0])
+        _refuse(
+            f"the children of node {i}", (int(nodes.left[i]), int(nodes.right[i])),
+            f"{i + 1} and a later node of its tree (preorder)",
+        )  # fmt: skip
+    _check_range("nodes.feature", nodes.feature[inner], 0, n_features)
+    _check_range("nodes.subset", nodes.subset, LEAF, len(subsets))
+    _check_categories(nodes, n_features, subsets, categories)
+
+
+def _check_range(name: str, array: np.ndarray, low: int, high: int) -> None:
+    outside = array[(array < low) | (array >= high)]
+    if len(outside):
+        _refuse(name, int(outside[0]), f"from {low} to {high - 1}")
+
+
+def _check_categories(
+    nodes: Nodes, n_features: int, subsets: np.ndarray, categories: Mapping[int, np.ndarray]
+) -> None:
+    if subsets.ndim != 2:
+        _refuse("subsets", subsets.shape, "of shape (subsets, words)")
+    for f, values in categories.items():
+        if not 0 <= f < n_features:
+            _refuse("categories", f, f"keyed by features from 0 to {n_features - 1}")
+        if not (np.diff(values) > 0).all():
+            _refuse(f"categories[{f}]", values, "ascending, without NaN")
+        bits = 64 * subsets.shape[1]
+        if len(subsets) and len(values) > bits and (nodes.subset[nodes.feature == f] >= 0).any():
+            _refuse(f"categories[{f}]", len(values), f"at most {bits} values, the bits of a subset")
+
+
+def depths(nodes: Nodes, starts: np.ndarray) -> np.ndarray:
+    """Tests between the root and each node."""
+    depth, at = np.zeros(len(nodes), dtype=np.int64), starts
+    level = 0
+    while len(at):
+        depth[at] = level
+        inner = at[nodes.feature[at] != LEAF]
+        at = np.concatenate([nodes.left[inner], nodes.right[inner]])
+        level += 1
+    return depth
+
+
+def paths(nodes: Nodes, depth: np.ndarray, leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and row pointers of the CSR matrix of the nodes above (and at) leaves[row, tree].
+
+    A path is filled in from its end: parents come before their children.
+    """
+    parent = np.full(len(nodes), LEAF, dtype=np.int64)
+    inner = np.flatnonzero(nodes.feature != LEAF)
+    parent[nodes.left[inner]] = parent[nodes.right[inner]] = inner
+    n, n_trees = leaves.shape
+    at = leaves.reshape(-1)
+    ends = np.cumsum(depth[at] + 1)
+    indices = np.zeros(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+    place = ends.copy()
+    while len(at):
+        place -= 1
+        indices[place] = at
+        up = parent[at]
+        at, place = up[up != LEAF], place[up != LEAF]
+    row_ends = ends[n_trees - 1 :: n_trees] if n_trees else np.zeros(n, dtype=np.int64)
+    return indices, np.concatenate([[0], row_ends])
+
+
+def tree_importances(nodes: Nodes, span: slice, n_features: int) -> np.ndarray:
+    """Share of each feature in what the tests of one tree took from the impurity."""
+    feature, mass = nodes.feature[span], nodes.weight[span] * nodes.impurity[span]
+    inner = np.flatnonzero(feature != LEAF)
+    left, right = (a[span][inner] - span.start for a in (nodes.left, nodes.right))
+    gain = mass[inner] - mass[left] - mass[right]
+    found = np.bincount(feature[inner], weights=gain, minlength=n_features)
+    found /= nodes.weight[span.start]
+    total = found.sum()
+    return found / total if total > 0.0 else found

@@ -1,0 +1,269 @@
+"""What every estimator of trees does in `fit`: parameters, categories, bins, statistics."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from ensemble_gpu.arrays import cupy as gpu
+from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
+from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.categories import Categories, choose, encode, learn, number
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.data.rows import Rows, bin_rows
+from ensemble_gpu.data.validation import (
+    check_choice,
+    check_integer,
+    check_jobs,
+    check_max_features,
+    check_real,
+    check_signs,
+    count_features,
+)
+from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.kernels.growing import Rule
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.model.forest import Forest
+from ensemble_gpu.trees.build import Plan
+from ensemble_gpu.trees.statistics import Statistics
+
+MISSING = ("learn", "error")
+SPLITTERS = ("best", "random")
+CATEGORICAL_SPLITS = ("subset", "single")
+
+PARAMETERS = """
+    splitter : {{"best", "random"}}, default="{splitter}"
+        "random" draws one threshold for each feature that is tried (extremely randomised trees),
+        "best" tries all of them.
+    max_depth : int or None, default=None
+        None: until leaves are pure or too small.
+    min_samples_split, min_samples_leaf : int, or float as a share of the rows, default=2, 1
+        Rows that a node needs to be split, and that each child must keep.
+    max_features : int, float, "sqrt", "log2" or None, default={max_features}
+        Features drawn for each node (a share, where a float); None: all. If none of them can split
+        the node, more are drawn.
+    max_leaf_nodes : int or None, default=None
+        Grow the leaf that lowers the impurity most, until there are this many.
+    min_impurity_decrease : float, default=0.0
+        Least fall of the impurity, weighted by the node's share of the weight, for a split.
+    ccp_alpha : float, default=0.0
+        Cost of a leaf in minimal cost-complexity pruning.
+    monotonic_cst : array of -1, 0, +1, dict of names, or None
+        +1: the prediction{positive} may only rise with the feature; -1: only fall.
+    max_bins : int or None, default=255
+        Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
+        distinct values is exact. None: exact for every feature (CART).
+    categorical_features : "from_dtype", array of indices, names or bool, or None
+        Which features are categories: "from_dtype" those that a pandas or polars frame says are.
+        Unknown categories are treated as missing.
+    categorical_split : {{"subset", "single"}}, default="subset"
+        A set of categories goes left (the first in order of their mean response: no set is better
+        for two classes or a regression; with more classes the best of one order a class), or a
+        single one.
+    missing : {{"learn", "error"}}, default="learn"
+        NaN goes to the side that scores better; "error" refuses NaN.
+    device : {{None, "cpu", "cuda", "auto"}}, default=None
+        Where to train; None follows the input.
+    n_jobs : int or None, default=None
+        Threads of the CPU engine; None and -1 mean all.
+    random_state : int, RandomState instance or None"""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Binned rows and what is added up over them. `kept` are the rows in use (None: all)."""
+
+    engine: Engine
+    matrix: BinnedMatrix
+    statistics: Statistics
+    categories: Categories
+    kept: Any | None
+    plan: Plan
+
+
+class TreeEstimator(ArrayEstimator):
+    """`fit` of trees. A subclass reads y and says what is added up."""
+
+    criterion: str
+    splitter: str
+    max_depth: int | None
+    min_samples_split: int | float
+    min_samples_leaf: int | float
+    max_features: Any
+    max_leaf_nodes: int | None
+    min_impurity_decrease: float
+    ccp_alpha: float
+    monotonic_cst: Any
+    max_bins: int | None
+    categorical_features: Any
+    categorical_split: str
+    random_state: Any
+    model_: Forest
+
+    _criteria: Mapping[str, int]
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
+        raise NotImplementedError
+
+    def _grow(self, prepared: Prepared) -> None:
+        """Grow, and set the fitted attributes."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Grow on X [n, p] and y [n].
+
+        Parameters
+        ----------
+        X : array of any array-API library, frame or list; NaN is missing
+        y : for a classifier labels (on a device integers or bool, on the host anything hashable),
+            for a regressor numbers
+        sample_weight : weights >= 0; a row of weight zero is as if absent
+
+        Returns
+        -------
+        self
+        """
+        with self._fitting():
+            self._check_parameters()
+            self._forget()
+            with gpu.current(locate(X), "growing trees"):
+                prepared = self._prepare(X, y, sample_weight)
+                self._grow(prepared)
+                self.engine_ = prepared.engine.name
+        return self
+
+    def _forget(self) -> None:
+        """Remove what an earlier fit has left."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _check_parameters(self) -> None:
+        check_choice("criterion", self.criterion, tuple(self._criteria))
+        check_choice("splitter", self.splitter, SPLITTERS)
+        check_choice("missing", self.missing, MISSING)
+        check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
+        check_choice("device", self.device, DEVICES)
+        for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), low)
+        _check_rows("min_samples_split", self.min_samples_split, 2)
+        _check_rows("min_samples_leaf", self.min_samples_leaf, 1)
+        check_max_features(self.max_features)
+        _check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
+        _check_not_negative("ccp_alpha", self.ccp_alpha)
+        if self.max_bins is not None:
+            check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
+        if self.n_jobs is not None:
+            check_jobs(self.n_jobs)
+        check_device(self.device)
+
+    def _prepare(self, X: Any, y: Any, w: Any) -> Prepared:
+        home = locate(X)
+        if self.device != "cpu":
+            check_same_place(home, y=y, sample_weight=w)
+        X, y, w = (to_workplace(a, self.device) for a in (X, y, w))
+        chosen = choose(X, self.categorical_features)
+        place = locate(X)
+        X = self._check_X(number(X, chosen.labels), reset=True)
+        target, weights = self._read_target(y, X.shape[0], w, place)
+        keep = None if weights is None else weights > 0.0
+        seen = None if keep is None else place.xp.nonzero(keep)[0]
+        categories = learn(X, chosen, self.max_bins or MAX_BINS_LIMIT, locate(X), seen)
+        X = encode(X, categories.values, locate(X))
+        self._categories = categories
+        rows = Rows(*(from_host(a, self.device) for a in (X, target, weights)))
+        place = locate(rows.X)
+        engine = engine_for(place, self.n_jobs)
+        here = NUMPY if engine.name == "cpu" else place
+        rows = rows.seen_by(engine)
+        keep = None if rows.weights is None else rows.weights > 0.0
+        n_categories = {f: max(1, len(v)) for f, v in categories.values.items()}
+        max_bins = self.max_bins or MAX_BINS_LIMIT
+        binned = bin_rows(engine, rows, keep, max_bins, here, n_categories)
+        statistics = self._statistics(binned.target, binned.weights, engine)
+        kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
+        plan = self._plan(binned.matrix, categories, statistics)
+        return Prepared(engine, binned.matrix, statistics, categories, kept, plan)
+
+    def _plan(self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics) -> Plan:
+        p, n = self.n_features_in_, matrix.codes.n_rows
+        signs = check_signs(self.monotonic_cst, p, getattr(self, "feature_names_in_", None))
+        categorical = np.zeros(p, dtype=bool)
+        categorical[list(categories.values)] = True
+        if (signs[categorical] != 0).any():
+            at = np.flatnonzero(categorical & (signs != 0)).tolist()
+            raise ValueError(
+                f"monotonic_cst must be 0 for categorical features; it is not for features {at}."
+            )
+        if signs.any() and statistics.n_classes > 2:
+            raise ValueError(
+                f"monotonic_cst is for two classes; y holds {statistics.n_classes} classes, whose "
+                "probabilities cannot all be monotone."
+            )
+        rule = Rule(
+            self._criteria[self.criterion],
+            _rows(self.min_samples_leaf, n),
+            signs,
+            categorical,
+            self.categorical_split == "single",
+            self.splitter == "random",
+        )
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        return Plan(
+            rule,
+            self.max_depth,
+            self.max_leaf_nodes,
+            max(2, _rows(self.min_samples_split, n)),
+            float(self.min_impurity_decrease),
+            count_features(self.max_features, p),
+            float(self.ccp_alpha),
+            seed,
+        )
+
+    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
+        if hasattr(self, "_categories") and self._categories.labels:
+            if hasattr(X, "columns"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            X = number(X, self._categories.labels)
+        return super()._inputs(X)
+
+    def apply(self, X: Any) -> Any:
+        """The leaf of every row: int64 [n] for a tree, [n, trees] for a forest."""
+        X, place, _, _ = self._inputs(X)
+        return place.hand_over(self.model_.apply(X))
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Each feature's share in the fall of the impurity."""
+        return self.model_.importances()
+
+
+def _check_rows(name: str, value: Any, low: int) -> None:
+    """An integer, or a share of the rows."""
+    if isinstance(value, numbers.Integral):
+        check_integer(name, value, low)
+    else:
+        check_real(name, value, 0.0, 1.0)
+
+
+def _check_not_negative(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number >= 0; got {value!r}.")
+    if not 0.0 <= float(value) < math.inf:
+        raise ValueError(f"{name} must be a finite number >= 0; got {value!r}.")
+
+
+def _rows(value: int | float, n: int) -> int:
+    return int(value) if isinstance(value, numbers.Integral) else math.ceil(value * n)

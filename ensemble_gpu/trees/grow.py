@@ -1,0 +1,248 @@
+"""How a tree grows: level by level, or the best leaf first.
+
+Every open node has its best split. Of them all are taken at once (depth first in name only: what a
+node becomes depends on its rows, not on its turn), or with `max_leaf_nodes` the one that lowers the
+impurity most. Their rows move to two new nodes each, which look for splits of their own.
+
+What is random about a node hangs on its place in the tree, not on the order of growth: the key of a
+child is a hash of its parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.growing import (
+    LEAF,
+    NEVER,
+    SQUARED,
+    CodeTree,
+    Frontier,
+    Grower,
+    Rule,
+    Splits,
+)
+from ensemble_gpu.kernels.splitting import Scoring, drawn, mix, node_scores, scoring_of
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop. `least_gain` is in units of the score; None: no limit."""
+
+    max_depth: int | None
+    max_leaves: int | None
+    min_rows_split: int
+    least_gain: float
+    n_features: int
+
+
+@dataclass
+class Grown:
+    """A tree in the order of growth: one entry a node, root first; leaves have feature LEAF.
+
+    `gain` is what the node's split adds to the score, `bounds` what monotone constraints leave.
+    """
+
+    feature: np.ndarray
+    bin: np.ndarray
+    above: np.ndarray
+    missing_left: np.ndarray
+    subset: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    sums: np.ndarray
+    n_rows: np.ndarray
+    depth: np.ndarray
+    gain: np.ndarray
+    bounds: np.ndarray
+    key: np.ndarray
+
+    @classmethod
+    def leaves(
+        cls, sums: np.ndarray, n_rows: np.ndarray, depth: np.ndarray, bounds: np.ndarray,
+        key: np.ndarray, words: int,
+    ) -> Grown:  # fmt: skip
+        """New nodes, not split yet."""
+        n = len(sums)
+        none = Splits.none(n, 0, words)
+        return cls(
+            none.feature, none.bin, none.above, none.missing_left, none.subset,
+            np.full(n, LEAF, dtype=np.int64), np.full(n, LEAF, dtype=np.int64), sums, n_rows,
+            depth, np.zeros(n), bounds, key,
+        )  # fmt: skip
+
+    def extended(self, more: Grown) -> Grown:
+        return Grown(
+            *(np.concatenate([getattr(self, f.name), getattr(more, f.name)]) for f in fields(self))
+        )
+
+    def code_tree(self) -> CodeTree:
+        return CodeTree(
+            self.feature, self.bin, self.missing_left, self.left, self.right, self.subset
+        )
+
+
+@njit(cache=True, nogil=True)
+def child_keys(keys, out):
+    for i in range(keys.shape[0]):
+        for side in range(2):
+            out[2 * i + side] = drawn(keys[i], 0, side)
+
+
+@njit(cache=True, nogil=True)
+def draw_features(keys, p, start, out):
+    """out[i] = features start ... of node i's own order of all p, ascending."""
+    order = np.empty(p, dtype=np.int64)
+    for i in range(keys.shape[0]):
+        for f in range(p):
+            order[f] = f
+        for j in range(start + out.shape[1]):
+            at = j + np.int64(drawn(keys[i], 1, j) % np.uint64(p - j))
+            order[j], order[at] = order[at], order[j]
+        out[i] = np.sort(order[start : start + out.shape[1]])
+
+
+@njit(cache=True, nogil=True)
+def root_key(seed, tree):
+    return mix(mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(tree))
+
+
+class _Growth:
+    """One tree being grown."""
+
+    def __init__(self, grower: Grower, rule: Rule, limits: Limits, tree: Grown, labelled: bool):
+        self.grower, self.rule, self.limits, self.tree = grower, rule, limits, tree
+        self.labelled = labelled
+        self.scoring: Scoring = scoring_of(rule, tree.sums.shape[1])
+
+    def open_nodes(self, nodes: np.ndarray) -> np.ndarray:
+        """Those of the nodes that may be split: large enough, not too deep, not pure."""
+        tree, limits = self.tree, self.limits
+        least = max(limits.min_rows_split, 2 * self.rule.min_rows, 2)
+        ready = tree.n_rows[nodes] >= least
+        if limits.max_depth is not None:
+            ready &= tree.depth[nodes] < limits.max_depth
+        if self.labelled:
+            sums = tree.sums[nodes]
+            ready &= sums.max(axis=1) < sums.sum(axis=1)
+        nodes = nodes[ready]
+        return nodes if self.labelled else nodes[~self.grower.pure(nodes)]
+
+    def best_splits(self, nodes: np.ndarray) -> Splits:
+        """Best split of every node, of a few features drawn for it or, without success, of more."""
+        tree, p, k = self.tree, len(self.rule.signs), self.limits.n_features
+        if k >= p:
+            return self.grower.split(self._frontier(nodes, None))
+        found: Splits | None = None
+        pending = np.arange(len(nodes))
+        for start in range(0, p, k):
+            features = np.empty((len(pending), min(k, p - start)), dtype=np.int64)
+            draw_features(tree.key[nodes[pending]], p, start, features)
+            splits = self.grower.split(self._frontier(nodes[pending], features))
+            found = splits if found is None else found.replaced(pending, splits)
+            pending = pending[splits.score == NEVER]
+            if not len(pending):
+                break
+        assert found is not None
+        return found
+
+    def _frontier(self, nodes: np.ndarray, features: np.ndarray | None) -> Frontier:
+        tree = self.tree
+        return Frontier(nodes, tree.sums[nodes], features, tree.bounds[nodes], tree.key[nodes])
+
+    def gains(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
+        """What each split adds to the score of its node."""
+        before = node_scores(self.scoring, self.tree.sums[nodes])
+        return np.where(splits.score > NEVER, splits.score - before, NEVER)
+
+    def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> np.ndarray:
+        """Split the nodes; returns their children."""
+        tree = self.tree
+        n_left = self.grower.partition(nodes, splits)
+        n_rows = tree.n_rows[nodes]
+        first = len(tree.feature)
+        tree.feature[nodes], tree.bin[nodes] = splits.feature, splits.bin
+        tree.above[nodes], tree.subset[nodes] = splits.above, splits.subset
+        fuller = 2 * n_left >= n_rows
+        tree.missing_left[nodes] = np.where(splits.has_missing, splits.missing_left, fuller)
+        tree.left[nodes] = first + 2 * np.arange(len(nodes))
+        tree.right[nodes] = tree.left[nodes] + 1
+        tree.gain[nodes] = gain
+        right = tree.sums[nodes] - splits.left
+        keys = np.empty(2 * len(nodes), dtype=np.uint64)
+        child_keys(tree.key[nodes], keys)
+        self.tree = tree.extended(
+            Grown.leaves(
+                _in_turn(splits.left, right),
+                _in_turn(n_left, n_rows - n_left),
+                np.repeat(tree.depth[nodes] + 1, 2),
+                self._bounds(nodes, splits, right),
+                keys,
+                splits.subset.shape[1],
+            )
+        )
+        return np.arange(first, first + 2 * len(nodes))
+
+    def _bounds(self, nodes: np.ndarray, splits: Splits, right: np.ndarray) -> np.ndarray:
+        """A monotone split puts a bound in the middle of its children's values between them."""
+        left_bounds, right_bounds = self.tree.bounds[nodes].copy(), self.tree.bounds[nodes].copy()
+        sign = self.rule.signs[splits.feature]
+        if sign.any():
+            middle = 0.5 * (_means(self.rule, splits.left) + _means(self.rule, right))
+            rising, falling = sign > 0, sign < 0
+            left_bounds[rising, 1] = right_bounds[rising, 0] = middle[rising]
+            left_bounds[falling, 0] = right_bounds[falling, 1] = middle[falling]
+        return _in_turn(left_bounds, right_bounds)
+
+
+def _in_turn(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """left[0], right[0], left[1], right[1], ..."""
+    both = np.stack([left, right], axis=1)
+    return both.reshape(-1, *left.shape[1:])
+
+
+def _means(rule: Rule, sums: np.ndarray) -> np.ndarray:
+    weight = sums[:, 0] if rule.criterion >= SQUARED else sums[:, 0] + sums[:, 1]
+    return sums[:, 1].astype(np.float64) / np.maximum(weight, 1)
+
+
+def grow(
+    grower: Grower, rule: Rule, limits: Limits, root: Any, n_rows: int, key: Any, words: int,
+    labelled: bool,
+) -> Grown:  # fmt: skip
+    """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
+    start = Grown.leaves(
+        np.array(root, dtype=np.int64)[None, :],
+        np.array([n_rows], dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.array([[-np.inf, np.inf]]),
+        np.array([key], dtype=np.uint64),
+        words,
+    )
+    growth = _Growth(grower, rule, limits, start, labelled)
+    most = limits.max_leaves
+    nodes = np.zeros(0, dtype=np.int64)
+    splits = Splits.none(0, len(root), words)
+    gain = np.zeros(0)
+    children, n_leaves = np.zeros(1, dtype=np.int64), 1
+    while True:
+        new = growth.open_nodes(children)
+        if len(new):
+            found = growth.best_splits(new)
+            gained = growth.gains(new, found)
+            good = (found.score > NEVER) & (gained >= limits.least_gain)
+            nodes = np.concatenate([nodes, new[good]])
+            gain = np.concatenate([gain, gained[good]])
+            splits = splits.extended(found[good])
+        if not len(nodes) or n_leaves == most:
+            return growth.tree
+        chosen = np.ones(len(nodes), dtype=bool)
+        if most is not None:
+            chosen = np.arange(len(nodes)) == np.argmax(gain)
+        children = growth.divide(nodes[chosen], splits[chosen], gain[chosen])
+        n_leaves += int(chosen.sum())
+        nodes, splits, gain = nodes[~chosen], splits[~chosen], gain[~chosen]

@@ -1,0 +1,127 @@
+"""What classifiers and regressors of trees do with y and with a fitted Forest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.validation import check_labels, check_target, check_weights
+from ensemble_gpu.estimators.classifier import ArrayClassifier
+from ensemble_gpu.estimators.regressor import ArrayRegressor
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.trees.fitting import TreeEstimator
+from ensemble_gpu.trees.statistics import (
+    CLASS_CRITERIA,
+    REAL_CRITERIA,
+    Statistics,
+    class_statistics,
+    real_statistics,
+)
+
+
+class TreeClassifier(ArrayClassifier, TreeEstimator):
+    """Outputs are the shares of the classes in the leaves, averaged over trees."""
+
+    class_weight: Any
+    n_classes_: int
+
+    _criteria = CLASS_CRITERIA
+    _class_weights: tuple[str, ...] = ("balanced",)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        given = self.class_weight
+        if given is not None and not isinstance(given, Mapping):
+            known = isinstance(given, str) and given in self._class_weights
+            if not known:
+                names = ", ".join(map(repr, self._class_weights))
+                raise ValueError(
+                    f"class_weight must be None, {names} or a dict of labels; got {given!r}."
+                )
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        """Index of every row's label, and its weight, times that of its class."""
+        classes, index = check_labels(y, n_rows, place, 1, "y")
+        self.classes_, self.n_classes_ = classes, len(classes)
+        weights = check_weights(w, n_rows, place, "sample_weight")
+        factor = self._class_factors(index, place)
+        if factor is None:
+            return index, weights
+        own = place.xp.take(place.put(factor), index)
+        return index, own if weights is None else own * weights
+
+    def _class_factors(self, index: Any, place: Where) -> np.ndarray | None:
+        """The weight of each class; None where all are 1."""
+        given = self.class_weight
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            labels = self.classes_.tolist()
+            unknown = [label for label in given if label not in labels]
+            if unknown:
+                raise ValueError(
+                    f"class_weight names labels that y does not hold: {unknown!r}; labels of y: "
+                    f"{labels!r}."
+                )
+            return np.array([float(given.get(label, 1.0)) for label in labels])
+        return self._balanced(index, place) if given == "balanced" else None
+
+    def _balanced(self, index: Any, place: Where) -> np.ndarray:
+        """n / (K n_k)."""
+        xp = place.xp
+        sizes = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(self.n_classes_)]
+        return index.shape[0] / (self.n_classes_ * np.array(sizes, dtype=np.float64))
+
+    def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
+        return class_statistics(self.criterion, target, self.n_classes_, weights, engine)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Shares of the classes [n, K] in the leaf of every row, averaged over trees."""
+        F, place, _ = self._outputs(X)
+        return place.hand_over(F)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Logarithm of predict_proba; -inf where it is 0."""
+        F, place, here = self._outputs(X)
+        with np.errstate(divide="ignore"):
+            return place.hand_over(here.xp.log(F))
+
+    def predict(self, X: Any) -> Any:
+        """The most probable label of every row: argmax of predict_proba, always."""
+        F, place, here = self._outputs(X)
+        return place.hand_over(self._take_labels(here.xp.argmax(F, axis=1), here))
+
+
+class TreeRegressor(ArrayRegressor, TreeEstimator):
+    """The output is the mean of y in the leaves, averaged over trees."""
+
+    _criteria = REAL_CRITERIA
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.criterion == "poisson"
+        return tags
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        target = check_target(y, n_rows, place, "y")
+        weights = check_weights(w, n_rows, place, "sample_weight")
+        if self.criterion == "poisson":
+            heavy = target if weights is None else target[weights > 0.0]
+            low, total = float(place.xp.min(heavy)), float(place.xp.sum(heavy))
+            if low < 0.0 or total <= 0.0:
+                raise ValueError(
+                    "y must be >= 0, and not all 0, for criterion='poisson'; the lowest value is "
+                    f"{low:g}, the sum {total:g}."
+                )
+        return target, weights
+
+    def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
+        return real_statistics(self.criterion, target, weights, engine)
+
+    def predict(self, X: Any) -> Any:
+        """The predicted value of every row, in the namespace and on the device of X."""
+        F, place, _ = self._outputs(X)
+        return place.hand_over(F[:, 0])

@@ -1,0 +1,158 @@
+"""What a tree adds up over its rows, and what the sums mean in the user's units.
+
+classes       label and integer weight; value of a node: the shares of the classes.
+squared       (w, w t), t = (y - shift) / unit rounded to an integer; value: the mean of y.
+poisson       the same without a shift; value: the mean of y.
+
+Impurities H, with p_k the shares of a node and m its mean:
+
+    gini 1 - sum p_k^2      entropy -sum p_k log2 p_k      error 1 - max p_k
+    squared mean of (y - m)^2      poisson mean of y ln(y / m)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.kernels.growing import ENTROPY, ERROR, GINI, POISSON, SQUARED, Sample
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.scalar import log
+
+CLASS_CRITERIA = {"gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY, "error": ERROR}
+REAL_CRITERIA = {"squared_error": SQUARED, "poisson": POISSON}
+
+# Bits of the total weight, of a class; with targets; of the targets themselves.
+CLASS_WEIGHT_BITS, WEIGHT_BITS, TARGET_BITS = 50, 31, 40
+# |sum of w t| stays below 2^61, also where a bootstrap draws a heavy row up to 16 times.
+SUM_BITS = 57
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The rows of a matrix as a tree sees them; how its sums are read.
+
+    `weights` int64 [rows], `weight_unit` the user's weight of one of them; `target` the label, or
+    t with y = shift + unit t. `second` [rows], in units of `second_unit`, makes the impurity of a
+    regression: t^2, or y ln y.
+    """
+
+    criterion: int
+    n_classes: int
+    target: Any
+    weights: Any
+    weight_unit: float
+    shift: float = 0.0
+    unit: float = 1.0
+    second: Any | None = None
+    second_unit: float = 1.0
+
+    @property
+    def labelled(self) -> bool:
+        return self.criterion < SQUARED
+
+    def sample(self, rows: Any | None, counts: Any | None, xp: Any) -> Sample:
+        """What a tree grows from: these rows, each as often as counts says."""
+        weights = self.weights if counts is None else self.weights * counts
+        if self.labelled:
+            return Sample(rows, self.target, weights[:, None], self.n_classes)
+        values = xp.stack([weights, weights * self.target], axis=1)
+        return Sample(rows, None, values, 2, self.target)
+
+    def totals(self, sample: Sample, engine: Engine) -> np.ndarray:
+        """Sums over all rows of the sample."""
+        xp, where = engine.where.xp, engine.where
+        values = sample.values if sample.rows is None else xp.take(sample.values, sample.rows, 0)
+        if sample.label is None:
+            return where.host(xp.sum(values, axis=0))
+        label = sample.label if sample.rows is None else xp.take(sample.label, sample.rows)
+        return engine.sums_by(label, values, self.n_classes)[:, 0]
+
+    @property
+    def score_unit(self) -> float:
+        """What a score of one is worth as weight times impurity."""
+        return {ENTROPY: 1.0 / math.log(2.0), SQUARED: self.unit * self.unit}.get(
+            self.criterion, self.unit
+        )
+
+    def weight(self, sums: np.ndarray) -> np.ndarray:
+        """Integer weight of nodes with these sums."""
+        return sums.sum(axis=1) if self.labelled else sums[:, 0]
+
+    def values(self, sums: np.ndarray) -> np.ndarray:
+        """Class shares, or the mean of y: [node, output]."""
+        weight = self.weight(sums).astype(np.float64)[:, None]
+        if self.labelled:
+            return sums / weight
+        return self.shift + self.unit * (sums[:, 1:] / weight)
+
+    def impurities(self, sums: np.ndarray, second: np.ndarray | None) -> np.ndarray:
+        """Impurity of nodes; `second` are their sums of w times `second`."""
+        weight = self.weight(sums).astype(np.float64)
+        if self.labelled:
+            shares = sums / weight[:, None]
+            if self.criterion == ENTROPY:
+                logs = [[p * log(p) if p > 0.0 else 0.0 for p in row] for row in shares.tolist()]
+                return -np.array(logs).sum(axis=1) / math.log(2.0)
+            if self.criterion == ERROR:
+                return 1.0 - shares.max(axis=1)
+            return 1.0 - (shares * shares).sum(axis=1)
+        assert second is not None
+        mean = self.unit * (sums[:, 1] / weight)
+        first = self.second_unit * (second / weight)
+        if self.criterion == POISSON:
+            return np.maximum(first - np.array([m * log(m) if m > 0 else 0.0 for m in mean]), 0.0)
+        return np.maximum(first - mean * mean, 0.0)
+
+
+def class_statistics(
+    criterion: str, index: Any, n_classes: int, weights: Any | None, engine: Engine
+) -> Statistics:
+    """Labels as they are; weights as integers."""
+    xp = engine.where.xp
+    q, unit = _weights(index, weights, CLASS_WEIGHT_BITS, engine)
+    return Statistics(CLASS_CRITERIA[criterion], n_classes, xp.astype(index, xp.int64), q, unit)
+
+
+def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine) -> Statistics:
+    """Targets as integers, as fine as their weighted sum allows."""
+    xp, kind = engine.where.xp, REAL_CRITERIA[criterion]
+    q, weight_unit = _weights(y, weights, WEIGHT_BITS, engine)
+    low, high = float(xp.min(y)), float(xp.max(y))
+    middle = 0.5 * low + 0.5 * high if kind == SQUARED else 0.0
+    bits = min(TARGET_BITS, SUM_BITS - int(xp.sum(q)).bit_length())
+    unit = _unit(max(high - middle, middle - low), bits)
+    shift = float(np.rint(middle / unit)) * unit
+    t = xp.astype(xp.round((y - shift) / unit), xp.int64)
+    real = Statistics(kind, 0, t, q, weight_unit, shift, unit)
+    return replace(real, **_second(real, engine, bits))
+
+
+def _second(real: Statistics, engine: Engine, bits: int) -> dict[str, Any]:
+    xp, where = engine.where.xp, engine.where
+    y = where.as_float64(real.target) * real.unit
+    if real.criterion == SQUARED:
+        second = y * y
+    else:
+        second = where.put(np.array([v * log(v) if v > 0.0 else 0.0 for v in where.host(y)]))
+    unit = _unit(float(xp.max(xp.abs(second))), bits)
+    return {"second": xp.astype(xp.round(second / unit), xp.int64), "second_unit": unit}
+
+
+def _unit(largest: float, bits: int) -> float:
+    """The power of two in which `largest` has `bits` bits."""
+    return math.ldexp(1.0, max(math.frexp(largest)[1] - bits, -1000))
+
+
+def _weights(like: Any, weights: Any | None, bits: int, engine: Engine) -> tuple[Any, float]:
+    """Integer weights [rows], and what one of them is worth."""
+    xp = engine.where.xp
+    q = integer_weights(weights, bits, engine)
+    if weights is None or q is None:
+        return xp.ones_like(xp.astype(like, xp.int64)), 1.0
+    whole = float(xp.sum(weights / xp.max(weights))) * float(xp.max(weights))
+    return q, 1.0 if bool(xp.all(xp.astype(q, xp.float64) == weights)) else whole / int(xp.sum(q))
