@@ -24,6 +24,7 @@ from ensemble_gpu.bagging.learners import (
     take_features,
     takes_weights,
 )
+from ensemble_gpu.bagging.out_of_bag import mean_out_of_bag
 from ensemble_gpu.data.validation import check_flag, check_integer, check_real
 from ensemble_gpu.estimators.base import ArrayEstimator
 
@@ -196,7 +197,7 @@ class Bagging(ArrayEstimator):
             warnings.warn(
                 "warm_start=True and n_estimators is the number that is fitted: nothing is added.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
             return
         weights = None if weights is None else where.host(weights)
@@ -233,8 +234,9 @@ class Bagging(ArrayEstimator):
                 f"oob_score={self.oob_score!r} needs rows out of the bag; bootstrap=False and "
                 f"max_samples={size!r} leave none out. Use bootstrap=True or a smaller max_samples."
             )
-        same = (old.rows is not None and np.array_equal(old.rows, bags.rows) for old in self.bags_)
-        if more and not all(same):
+        earlier = self.bags_ if more else []
+        same = (old.rows is not None and np.array_equal(old.rows, bags.rows) for old in earlier)
+        if not all(same):
             raise ValueError(
                 "oob_score with warm_start=True needs the rows and weights of the earlier fits; X, "
                 "y or sample_weight has changed. Use oob_score=False, or fit anew."
@@ -263,13 +265,16 @@ class Bagging(ArrayEstimator):
             bool(self.bootstrap_features),
         )
         counts = bags.counts(number)
+        absent = 0
         if labels is not None:
-            classes = np.flatnonzero(np.bincount(labels, weights=counts))
-            if len(classes) == 1:
-                return OneClass(int(classes[0])).fit(X, target), features
+            classes = np.bincount(labels, weights=counts, minlength=len(self.classes_))
+            absent = int((classes == 0.0).sum())
+            if absent == len(classes) - 1:
+                return OneClass(int(np.argmax(classes))).fit(X, target), features
         learner = make_learner(self.estimator_, bags.seed, number)
         with gpu.current(locate(X), "bagging"):
-            return fit_learner(learner, X, target, bags, counts, features), features
+            X = take_features(X, features)
+            return fit_learner(learner, X, target, bags, counts, absent=absent), features
 
     def _answers(self, X: Any, method: Any) -> Any:
         """Of all learners, one after the other: `method(learner, its columns of X)`."""
@@ -297,37 +302,14 @@ class Bagging(ArrayEstimator):
             return
         where = locate(X)
 
-        def answer(number: int) -> tuple[np.ndarray, Any]:
-            rows = np.flatnonzero(self.bags_[number].counts(number) == 0)
-            if not len(rows):
-                return rows, None
+        def answer(number: int, rows: np.ndarray) -> np.ndarray:
             with gpu.current(where, "bagging"):
                 left_out = where.xp.take(X, where.put(rows), axis=0)
                 left_out = take_features(left_out, self.estimators_features_[number])
-                return rows, where.host(self._answer(self.estimators_[number], left_out))
+                return where.host(self._answer(self.estimators_[number], left_out))
 
-        total, answers = np.zeros(0), np.zeros(X.shape[0])
-        calls = ((number,) for number in range(len(self.estimators_)))
-        for rows, values in in_threads(answer, calls, self.n_jobs):
-            if values is None:
-                continue
-            if not len(total):
-                total = np.zeros((X.shape[0], *values.shape[1:]))
-            total[rows] += values
-            answers[rows] += 1.0
-        seen = answers > 0.0
-        if not seen.all():
-            warnings.warn(
-                f"{int((~seen).sum())} of {len(seen)} rows are in every bag and have no "
-                "out-of-bag prediction; oob_score_ leaves them out. Use more estimators.",
-                UserWarning,
-                stacklevel=5,
-            )
-        if not seen.any():
-            raise ValueError("oob_score: every row is in every bag. Use more estimators.")
-        total[~seen] = np.nan
-        answers = answers.reshape(-1, *[1] * (total.ndim - 1))
-        self._score_out_of_bag(total / np.maximum(answers, 1.0), seen, target, weights)
+        answers, seen = mean_out_of_bag(answer, self.bags_, self.n_jobs)
+        self._score_out_of_bag(answers, seen, target, weights)
 
     @property
     def estimators_samples_(self) -> list[np.ndarray]:

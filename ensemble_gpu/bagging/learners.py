@@ -89,18 +89,23 @@ def takes_weights(estimator: Any) -> bool:
 
 
 def fit_learner(
-    learner: Any, X: Any, target: Any, bags: Bags, counts: np.ndarray, features: np.ndarray
+    learner: Any, X: Any, target: Any, bags: Bags, counts: np.ndarray, *, absent: int
 ) -> Any:
-    """Fit on a bag: counts as weights, or else rows repeated."""
+    """Fit on a bag: counts as weights, or else rows repeated. `absent` classes are not in it."""
     where = locate(X)
     xp = where.xp
-    X = take_features(X, features)
     if takes_weights(learner):
-        return learner.fit(X, target, sample_weight=where.put(bags.weights(counts)))
+        weights = bags.weights(counts)
+        if absent and not isinstance(learner, ArrayEstimator):
+            # to ours rows of weight zero are absent; others may divide by a class's weight
+            rows = np.flatnonzero(counts)
+            weights = weights[rows]
+            X, target = (xp.take(a, where.put(rows), axis=0) for a in (X, target))
+        return learner.fit(X, target, sample_weight=where.put(weights))
     if (counts == 1).all():
         return learner.fit(X, target)
     rows = where.put(bags.in_order(counts))
-    return learner.fit(xp.take(X, rows, axis=0), xp.take(target, rows))
+    return learner.fit(xp.take(X, rows, axis=0), xp.take(target, rows, axis=0))
 
 
 def in_threads(

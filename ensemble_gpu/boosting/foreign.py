@@ -41,8 +41,10 @@ from ensemble_gpu.model.link import as_columns, log_loss
 VARIANTS = ("real", "discrete")
 # A resample that holds one class only is drawn again, so often at the most.
 MOST_DRAWS = 10
-# However light a row has become, a learner still sees it; however heavy all are, it can add them.
-LEAST_WEIGHT, MOST_WEIGHT = 1e-300, 1e100
+# However light a row has become, a learner still sees it.
+LEAST_WEIGHT = 1e-300
+# However light or heavy all rows are together, a learner can add their weights.
+LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e100
 
 
 def check_learner(estimator: Any, variant: str) -> None:
@@ -113,11 +115,15 @@ def judge_votes(D: np.ndarray, wrong: np.ndarray, rate: float, n_classes: int) -
 
 
 def judge_confidences(D: np.ndarray, own: np.ndarray, rate: float) -> Verdict:
-    """The real variant; `own` is h_c, what the learner says for a row's own class."""
+    """The real variant; `own` is h_c, what the learner says for a row's own class.
+
+    It is useful where the loss begins to fall along h, however small nu is, and has not risen
+    again at nu.
+    """
     change = -rate * own
-    with np.errstate(over="ignore"):
-        Z = float((D * np.exp(change)).sum())
-    return Verdict(Z, rate, change, Z, Z < 1.0 - NO_GAIN)
+    Z = float((D * np.exp(change)).sum())
+    useful = float((D * own).sum()) > NO_GAIN and Z <= 1.0
+    return Verdict(Z, rate, change, Z, useful)
 
 
 class Foreign:
@@ -133,7 +139,7 @@ class Foreign:
         self.y = where.host(rows.target)
         weights = np.ones(len(self.y)) if rows.weights is None else where.host(rows.weights)
         self.logs = np.log(weights)
-        self.total = float(np.minimum(weights, MOST_WEIGHT).sum())
+        self.total = max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
         self.weighs = has_fit_parameter(learner, "sample_weight")
         self.generator = np.random.default_rng(seed)
         self.verdict: Verdict | None = None
@@ -151,7 +157,8 @@ class Foreign:
         if self.voice.least is None:
             verdict = judge_votes(D, wrong, self.rate, self.voice.n_classes)
         else:
-            verdict = judge_confidences(D, h[np.arange(len(D)), self.y], self.rate)
+            rate = min(self.rate, MOST_CONFIDENT / self.voice.span)
+            verdict = judge_confidences(D, h[np.arange(len(D)), self.y], rate)
         if not verdict.useful:
             self._give_up(verdict, float(D[wrong].sum()))
             return None

@@ -70,8 +70,9 @@ def _bits(subsets: np.ndarray) -> np.ndarray:
 
 def _blocks(X: Any, where: Where) -> list[Any]:
     """X in float64, some rows at a time; one empty block where there is no row."""
-    starts = range(0, max(1, X.shape[0]), BLOCK_ROWS)
-    return [where.as_float64(X[a : a + BLOCK_ROWS, :]) for a in starts]
+    n = X.shape[0]
+    starts = range(0, max(1, n), BLOCK_ROWS)
+    return [where.as_float64(X[a : min(a + BLOCK_ROWS, n), :]) for a in starts]
 
 
 def evaluate_forest(X: Any, forest: PackedForest, where: Where) -> Any:

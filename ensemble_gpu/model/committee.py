@@ -13,6 +13,7 @@ votes, probabilities are proportional to exp(F_k).
 from __future__ import annotations
 
 import hashlib
+import math
 import numbers
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,6 +51,13 @@ class Voice:
     @property
     def link(self) -> str:
         return VOTES if self.n_classes > 2 else MARGINS
+
+    @property
+    def span(self) -> float:
+        """What h can say for a class more than for another, at the most."""
+        if self.least is None:
+            return 2.0 if self.n_outputs == 1 else 1.0
+        return math.log((1.0 - self.least) / self.least)
 
     def __call__(self, learner: Any, X: Any, where: Where) -> Any:
         """h(X) as float64 [n, outputs]."""
@@ -99,6 +107,11 @@ class Committee:
     @property
     def n_outputs(self) -> int:
         return self.voice.n_outputs
+
+    @property
+    def largest_margin(self) -> float:
+        """F_c - max_{k != c} F_k of a row that every learner gets right with all its might."""
+        return self.voice.span * float(self.alphas.sum())
 
     def __repr__(self) -> str:
         kinds = Counter(type(learner).__name__ for learner in self.learners)

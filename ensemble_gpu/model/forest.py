@@ -281,7 +281,8 @@ class Forest:
         values, intercept = where.put(self.nodes.value), where.put(self.intercept)[None, :]
         total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
         after = list(range(1, self.n_trees + 1)) if rounds is None else self._stages(rounds)
-        most, done, leaves = max(1, STAGED_LEAVES // max(1, X.shape[0])), 0, None
+        leaves: Any = None
+        most, done = max(1, STAGED_LEAVES // max(1, X.shape[0])), 0
         for stage in after:
             while done < stage:
                 if done % most == 0:
@@ -375,7 +376,5 @@ def _check_alike(one: Forest, other: Forest) -> None:
     if not np.array_equal(one.intercept, other.intercept):
         raise ValueError("forests must have the same intercept; got different ones.")
     known, others = one.categories, other.categories
-    if known.keys() != others.keys() or not all(
-        np.array_equal(known[f], others[f]) for f in known
-    ):
+    if known.keys() != others.keys() or not all(np.array_equal(known[f], others[f]) for f in known):
         raise ValueError("forests must have the same categories; got different ones.")

@@ -67,7 +67,10 @@ class Nodes:
     def join(cls, parts: Sequence[Nodes]) -> Nodes:
         """The nodes of all parts, one after the other."""
         return cls(
-            *(np.concatenate(arrays) for arrays in zip(*(vars(p).values() for p in parts), strict=True))
+            *(
+                np.concatenate(arrays)
+                for arrays in zip(*(vars(p).values() for p in parts), strict=True)
+            )
         )
 
 
@@ -169,7 +172,6 @@ def tree_importances(nodes: Nodes, span: slice, n_features: int) -> np.ndarray:
     inner = np.flatnonzero(feature != LEAF)
     left, right = (a[span][inner] - span.start for a in (nodes.left, nodes.right))
     gain = mass[inner] - mass[left] - mass[right]
-    found = np.bincount(feature[inner], weights=gain, minlength=n_features)
-    found /= nodes.weight[span.start]
+    found = np.bincount(feature[inner], gain, n_features) / nodes.weight[span.start]
     total = found.sum()
     return found / total if total > 0.0 else found

@@ -80,13 +80,17 @@ PARAMETERS = """
 
 @dataclass(frozen=True)
 class Prepared:
-    """Binned rows and what is added up over them. `kept` are the rows in use (None: all)."""
+    """Binned rows and what is added up over them.
+
+    `kept` are those of the user's n_rows that are in use (None: all).
+    """
 
     engine: Engine
     matrix: BinnedMatrix
     statistics: Statistics
     categories: Categories
-    kept: Any | None
+    n_rows: int
+    kept: np.ndarray | None
     plan: Plan
 
 
@@ -195,7 +199,7 @@ class TreeEstimator(ArrayEstimator):
         statistics = self._statistics(binned.target, binned.weights, engine)
         kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
         plan = self._plan(binned.matrix, categories, statistics)
-        return Prepared(engine, binned.matrix, statistics, categories, kept, plan)
+        return Prepared(engine, binned.matrix, statistics, categories, X.shape[0], kept, plan)
 
     def _plan(self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics) -> Plan:
         p, n = self.n_features_in_, matrix.codes.n_rows

@@ -110,11 +110,16 @@ class Statistics:
 
 
 def class_statistics(
-    criterion: str, index: Any, n_classes: int, weights: Any | None, engine: Engine
+    criterion: str,
+    index: Any,
+    n_classes: int,
+    weights: Any | None,
+    engine: Engine,
+    bits: int = CLASS_WEIGHT_BITS,
 ) -> Statistics:
     """Labels as they are; weights as integers."""
     xp = engine.where.xp
-    q, unit = _weights(index, weights, CLASS_WEIGHT_BITS, engine)
+    q, unit = _weights(index, weights, bits, engine)
     return Statistics(CLASS_CRITERIA[criterion], n_classes, xp.astype(index, xp.int64), q, unit)
 
 

@@ -349,6 +349,25 @@ def test_probabilities_that_raise_the_loss_are_an_error_that_names_the_way_out()
     assert boosted(Boastful(), variant="discrete").fit(TWO.X, TWO.y).n_estimators_ == 1
 
 
+@pytest.mark.parametrize("rate", [1e-14, 1e300])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_extreme_learning_rates_give_finite_models(n_classes, rate):
+    data = DATA[n_classes]
+    for variant, learner in [("discrete", TREE), ("real", DecisionTreeClassifier())]:
+        ours = boosted(learner, variant=variant, learning_rate=rate).fit(data.X, data.y)
+        assert np.isfinite(ours.decision_function(data.X)).all()
+        assert np.isfinite(ours.predict_log_proba(data.X)).all()
+        assert np.isfinite(ours.feature_importances_).all()
+
+
+@pytest.mark.parametrize("scale", [2.0**-1070, 2.0**-700, 2.0**1015])
+def test_trees_do_not_depend_on_the_scale_of_the_weights(scale):
+    weights = np.random.default_rng(0).integers(1, 4, size=len(TWO.y)).astype(np.float64)
+    expected = boosted().fit(TWO.X, TWO.y, weights)
+    scaled = boosted().fit(TWO.X, TWO.y, weights * scale)
+    np.testing.assert_allclose(scaled.errors_, expected.errors_, rtol=1e-9)
+
+
 # --- the estimator around it ------------------------------------------------------------------
 
 
@@ -577,6 +596,19 @@ def test_a_committee_is_immutable_and_has_a_past():
     np.testing.assert_array_equal(model.first(5)(TWO.X), stages[4])
     np.testing.assert_array_equal(model.first(0)(TWO.X), 0.0)
     assert repr(model) == "Committee(12 DecisionTreeClassifier; 4 features, 1 output(s))"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("variant", ["real", "discrete"])
+def test_no_margin_is_larger_than_the_largest_and_a_perfect_learner_reaches_it(variant, n_classes):
+    data = DATA[n_classes]
+    for learner, reached in [(TREE, False), (DecisionTreeClassifier(), True)]:
+        model = boosted(learner, variant=variant).fit(data.X, data.y).model_
+        F = model(data.X)
+        F = np.sort(np.concatenate([-F, F], axis=1) if n_classes == 2 else F, axis=1)
+        largest = (F[:, -1] - F[:, -2]).max()
+        assert largest <= model.largest_margin * (1.0 + 1e-12)
+        assert reached == (largest == pytest.approx(model.largest_margin))
 
 
 @pytest.mark.parametrize(

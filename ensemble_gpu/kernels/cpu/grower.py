@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cpu import growing as kernels
-from ensemble_gpu.kernels.growing import CodeTree, Frontier, Rule, Sample, Splits
+from ensemble_gpu.kernels.cpu import pair_splitting
+from ensemble_gpu.kernels.growing import GINI, SQUARED, CodeTree, Frontier, Rule, Sample, Splits
 from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 
@@ -21,6 +22,7 @@ CELLS_PER_THREAD = 100_000
 _BY_ROW = threading.Lock()
 
 growing: Any = kernels
+split_pairs: Any = pair_splitting.split_pairs
 
 # function(part) for every part, on threads
 Map = Callable[[Callable[[Any], Any], Any], list[Any]]
@@ -49,6 +51,11 @@ class CpuGrower:
         label = np.zeros(0) if sample.label is None else sample.label[rows]
         self.label = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
         self.target = sample.target
+        self.plain = (
+            self.n_stats == 2
+            and rule.criterion in (GINI, SQUARED)
+            and not (rule.monotone or rule.random or rule.min_rows > 1 or rule.categorical.any())
+        )
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
         self.sums: dict[int, np.ndarray] = {}
@@ -99,7 +106,14 @@ class CpuGrower:
             here = at[part]
             arrays = [a[here] for a in found.arrays]
             own = features if frontier.features is None else features[here]
-            growing.split_nodes(
+            if self.plain:
+                score, record, left, _ = arrays
+                split_pairs(
+                    self.rule.criterion, *self.rows, self.width, start[part], stop[part], own,
+                    wholes[here], score, record, left,
+                )  # fmt: skip
+            else:
+                growing.split_nodes(
                 self.scoring, *self.rows, self.width, start[part], stop[part], own, wholes[here],
                 frontier.bounds[here], frontier.keys[here], *arrays,
             )  # fmt: skip

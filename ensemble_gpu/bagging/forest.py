@@ -1,0 +1,365 @@
+"""Random forests: trees on bootstrap samples, a few features at each node, averaged."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.bagging.growing import Bags, grow_forest, out_of_bag
+from ensemble_gpu.data.validation import check_flag, check_integer, check_real
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.model.forest import Forest
+from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
+from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
+from ensemble_gpu.trees.statistics import WEIGHT_BITS, Statistics, class_statistics
+
+# Class weights of a bag are multiples of 2^-FACTOR_BITS.
+FACTOR_BITS = 16
+
+_FOREST = """
+    n_estimators : int, default=100
+        Trees."""
+
+_BAGS = """
+        Draws rows, features and random thresholds. A seed gives one forest on every device,
+        engine and number of threads.
+    bootstrap : bool, default=True
+        Each tree sees a bootstrap sample, as a count for every row; without, all rows.
+    max_samples : int, float or None, default=None
+        Draws of a bootstrap sample (a share of the rows, where a float); None: as many as rows.
+    oob_score : bool or callable, default=False
+        Predict every row by the trees that have not seen it; callable: metric(y, prediction).
+    warm_start : bool, default=False
+        Keep the trees of the last fit and add to them."""
+
+_ATTRIBUTES = """
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_ : as in scikit-learn{classes}
+    model_ : Forest
+    n_estimators_ : int, trees in the model
+    feature_importances_ : ndarray, share of each feature in the fall of the impurity
+    oob_score_ : float, {score} of the predictions out of bag (only with oob_score)
+    {oob} : ndarray, predictions out of bag, NaN where every tree has seen the row
+    engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
+    """
+
+
+class _RandomForest(TreeEstimator):
+    """`_grow` of a forest."""
+
+    n_estimators: int
+    bootstrap: bool
+    max_samples: int | float | None
+    oob_score: bool | Callable[..., float]
+    warm_start: bool
+    _seed: int
+    _out_of_bag: tuple[np.ndarray, np.ndarray]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_integer("n_estimators", self.n_estimators, 1)
+        check_flag("bootstrap", self.bootstrap)
+        check_flag("warm_start", self.warm_start)
+        if not callable(self.oob_score):
+            check_flag("oob_score", self.oob_score)
+        if self.oob_score and not self.bootstrap:
+            raise ValueError("oob_score needs bootstrap=True; bootstrap is False.")
+        if isinstance(self.max_samples, numbers.Integral):
+            check_integer("max_samples", self.max_samples, 1)
+        elif self.max_samples is not None:
+            check_real("max_samples", self.max_samples, 0.0, 1.0)
+        if self.max_samples is not None and not self.bootstrap:
+            raise ValueError(
+                f"max_samples={self.max_samples!r} is for bootstrap=True; bootstrap is False."
+            )
+
+    def _forget(self) -> None:
+        if not self.warm_start:
+            super()._forget()
+
+    def _grow(self, prepared: Prepared) -> None:
+        old = self._earlier(prepared)
+        plan = replace(prepared.plan, seed=self._seed) if old else prepared.plan
+        prepared = replace(prepared, plan=plan)
+        start = len(old) if old else 0
+        if start == self.n_estimators:
+            warnings.warn(
+                f"warm_start=True and n_estimators={start} as before: no tree was added.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return
+        n_rows = prepared.matrix.codes.n_rows
+        bags = Bags(plan.seed, n_rows, self._draws(n_rows))
+        numbers_ = range(start, self.n_estimators)
+        trees = grow_forest(
+            prepared, bags, numbers_, self._reweigh, self.n_jobs, bool(self.oob_score)
+        )
+        self.model_ = Forest.join([*([old] if old else []), *(tree.forest for tree in trees)])
+        self.n_estimators_ = len(self.model_)
+        self._seed = plan.seed
+        if self.oob_score:
+            so_far = self._out_of_bag if old and hasattr(self, "_out_of_bag") else None
+            self._out_of_bag = out_of_bag(prepared, bags, trees, so_far)
+            self._keep_out_of_bag(prepared)
+
+    def _earlier(self, prepared: Prepared) -> Forest | None:
+        """The trees of the last fit, to be added to."""
+        if not (self.warm_start and hasattr(self, "model_")):
+            return None
+        old = self.model_
+        if len(old) > self.n_estimators:
+            raise ValueError(
+                f"n_estimators must be at least {len(old)}, the trees of the last fit, with "
+                f"warm_start=True; got {self.n_estimators}."
+            )
+        return old
+
+    def _draws(self, n_rows: int) -> int | None:
+        if not self.bootstrap:
+            return None
+        m = self.max_samples
+        if m is None:
+            return n_rows
+        if isinstance(m, numbers.Integral):
+            if int(m) > n_rows:
+                raise ValueError(
+                    f"max_samples must be at most the number of rows, {n_rows}; got {m!r}."
+                )
+            return int(m)
+        return max(1, round(m * n_rows))
+
+    def _reweigh(
+        self, statistics: Statistics, drawn: np.ndarray | None, where: Where
+    ) -> Statistics:
+        """What a tree adds up, given the rows drawn for it."""
+        return statistics
+
+    def _keep_out_of_bag(self, prepared: Prepared) -> None:
+        """Mean outputs [rows] of the trees that have not seen the row; then their score."""
+        where = prepared.engine.where
+        total, times = self._out_of_bag
+        if (times == 0).any():
+            warnings.warn(
+                "Some rows have no prediction out of bag: every tree has seen them. More trees "
+                "would help.",
+                UserWarning,
+                stacklevel=5,
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / times[:, None]
+        outputs = np.full((prepared.n_rows, mean.shape[1]), np.nan)
+        outputs[slice(None) if prepared.kept is None else prepared.kept] = mean
+        statistics = prepared.statistics
+        target, weights = where.host(statistics.target), where.host(statistics.weights)
+        self._set_out_of_bag(outputs, mean, times > 0, target, weights, statistics)
+
+    def _set_out_of_bag(
+        self, outputs: np.ndarray, mean: np.ndarray, known: np.ndarray, target: np.ndarray,
+        weights: np.ndarray, statistics: Statistics,
+    ) -> None:  # fmt: skip
+        raise NotImplementedError
+
+    def decision_path(self, X: Any) -> Any:
+        """(sparse indicator [n, nodes], where the nodes of each tree begin), on the host."""
+        X, _, _, _ = self._inputs(X)
+        return self.model_.decision_path(X)
+
+
+class RandomForestClassifier(TreeClassifier, _RandomForest):
+    __doc__ = (
+        """A random forest for two or more classes, grown where the arrays live.
+
+    Parameters
+    ----------"""
+        + _FOREST
+        + """
+    criterion : {"gini", "entropy", "log_loss", "error"}, default="gini"
+        The impurity that splits lower: 1 - sum p_k^2, -sum p_k log2 p_k (two names), or the
+        misclassified share 1 - max p_k."""
+        + PARAMETERS.format(splitter="best", max_features='"sqrt"', positive=" of the second class")
+        + _BAGS
+        + """
+    class_weight : dict, "balanced", "balanced_subsample" or None
+        Weights of the labels; "balanced": n / (K n_k), "balanced_subsample": the same with the
+        counts of each bootstrap sample."""
+        + _ATTRIBUTES.format(
+            classes=", classes_, n_classes_", score="accuracy", oob="oob_decision_function_"
+        )
+    )
+
+    _class_weights = ("balanced", "balanced_subsample")
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "gini",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        max_features: Any = "sqrt",
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        class_weight: Any = None,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
+        missing: str = "learn",
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.class_weight = class_weight
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
+        self.missing = missing
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
+        if self.class_weight != "balanced_subsample":
+            return super()._statistics(target, weights, engine)
+        return class_statistics(
+            self.criterion, target, self.n_classes_, weights, engine, WEIGHT_BITS
+        )
+
+    def _reweigh(
+        self, statistics: Statistics, drawn: np.ndarray | None, where: Where
+    ) -> Statistics:
+        """Balanced within the bag: weights times n / (K n_k), rounded to 2^-FACTOR_BITS."""
+        if self.class_weight != "balanced_subsample":
+            return statistics
+        label = where.host(statistics.target)
+        counts = np.ones(len(label)) if drawn is None else drawn
+        sizes = np.bincount(label, weights=counts, minlength=self.n_classes_)
+        factor = counts.sum() / (self.n_classes_ * np.maximum(sizes, 1.0))
+        integers = np.rint(np.ldexp(factor, FACTOR_BITS)).astype(np.int64)
+        own = where.xp.take(where.put(integers), statistics.target)
+        unit = statistics.weight_unit * 2.0**-FACTOR_BITS
+        return replace(statistics, weights=statistics.weights * own, weight_unit=unit)
+
+    def _set_out_of_bag(
+        self, outputs: np.ndarray, mean: np.ndarray, known: np.ndarray, target: np.ndarray,
+        weights: np.ndarray, statistics: Statistics,
+    ) -> None:  # fmt: skip
+        self.oob_decision_function_ = outputs
+        found = np.argmax(mean[known], axis=1)
+        truth, weights = target[known], weights[known]
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(self.classes_[truth], self.classes_[found]))
+        else:
+            self.oob_score_ = float(np.average(found == truth, weights=weights))
+
+
+class RandomForestRegressor(TreeRegressor, _RandomForest):
+    __doc__ = (
+        """A random forest for a real target, grown where the arrays live.
+
+    Parameters
+    ----------"""
+        + _FOREST
+        + """
+    criterion : {"squared_error", "poisson"}, default="squared_error"
+        The impurity that splits lower: the variance, or the Poisson deviance mean of y ln(y / m),
+        for y >= 0."""
+        + PARAMETERS.format(splitter="best", max_features="1.0", positive="")
+        + _BAGS
+        + _ATTRIBUTES.format(classes="", score="R^2", oob="oob_prediction_")
+    )
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        criterion: str = "squared_error",
+        splitter: str = "best",
+        max_depth: int | None = None,
+        min_samples_split: int | float = 2,
+        min_samples_leaf: int | float = 1,
+        max_features: Any = 1.0,
+        max_leaf_nodes: int | None = None,
+        min_impurity_decrease: float = 0.0,
+        bootstrap: bool = True,
+        max_samples: int | float | None = None,
+        oob_score: bool | Callable[..., float] = False,
+        warm_start: bool = False,
+        ccp_alpha: float = 0.0,
+        monotonic_cst: Any = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
+        missing: str = "learn",
+        device: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_impurity_decrease = min_impurity_decrease
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.warm_start = warm_start
+        self.ccp_alpha = ccp_alpha
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
+        self.missing = missing
+        self.device = device
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _set_out_of_bag(
+        self, outputs: np.ndarray, mean: np.ndarray, known: np.ndarray, target: np.ndarray,
+        weights: np.ndarray, statistics: Statistics,
+    ) -> None:  # fmt: skip
+        self.oob_prediction_ = outputs[:, 0]
+        truth = statistics.shift + statistics.unit * target[known]
+        found, w = mean[known, 0], weights[known].astype(np.float64)
+        if callable(self.oob_score):
+            self.oob_score_ = float(self.oob_score(truth, found))
+            return
+        spread = np.sum(w * (truth - np.average(truth, weights=w)) ** 2)
+        left = np.sum(w * (truth - found) ** 2)
+        self.oob_score_ = float(1.0 - left / spread) if spread > 0.0 else math.nan

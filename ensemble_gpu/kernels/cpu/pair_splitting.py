@@ -1,0 +1,177 @@
+"""The best splits of many nodes with two statistics and no conditions: the usual case, made fast.
+
+Two classes with GINI, or weight and target with SQUARED: what kernels/splitting.py would find, in
+the same order and with the same operations. Most nodes of a tree have few rows, so a node costs
+little besides them: up to SMALL rows are sorted by their codes, more are added up by code; either
+way the codes that occur follow with their sums (the runs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.growing import GINI
+from ensemble_gpu.kernels.splitting import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
+
+SMALL = 48
+FEATURES, ROWS = 8, 1024
+SHIFT = 16  # bits for a row's place in a small node
+
+
+@njit(cache=True, nogil=True)
+def _score(kind, l0, l1, r0, r1):
+    a, b, c, d = float(l0), float(l1), float(r0), float(r1)
+    if kind == GINI:
+        return -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
+    return (b * b / a if l0 > 0 else 0.0) + (d * d / c if r0 > 0 else 0.0)
+
+
+@njit(cache=True, nogil=True)
+def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best):
+    """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
+    at, to_left = -1, False
+    l0, l1 = np.int64(0), np.int64(0)
+    for i in range(m - 1):
+        l0 += r0[i]
+        l1 += r1[i]
+        if missing:
+            score = _score(kind, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
+            if score > best:
+                best, at, to_left = score, i, True
+        score = _score(kind, l0, l1, t0 - l0, t1 - l1)
+        if score > best:
+            best, at, to_left = score, i, False
+    if missing:
+        score = _score(kind, t0 - g0, t1 - g1, g0, g1)
+        if score > best:
+            best, at, to_left = score, m - 1, False
+    return best, at, to_left
+
+
+@njit(cache=True, nogil=True)
+def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, r1):
+    """Runs of a small node by insertion sort; how many. The missing code comes last."""
+    for t in range(n):
+        key = (np.int64(codes[order[a + t], f]) << SHIFT) | t
+        k = t - 1
+        while k >= 0 and keys[k] > key:
+            keys[k + 1] = keys[k]
+            k -= 1
+        keys[k + 1] = key
+    m, last = 0, np.int64(-1)
+    for k in range(n):
+        own = keys[k] >> SHIFT
+        t = a + (keys[k] & ((1 << SHIFT) - 1))
+        if own != last:
+            code[m], r0[m], r1[m] = own, 0, 0
+            m, last = m + 1, own
+        if not classes:
+            r0[m - 1] += values[t, 0]
+            r1[m - 1] += values[t, 1]
+        elif label[t] == 0:
+            r0[m - 1] += values[t, 0]
+        else:
+            r1[m - 1] += values[t, 0]
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
+    """Add up rows a ... b - 1 by the code of feature f: sums[base + 2 code + statistic]."""
+    if classes:
+        for t in range(a, b):
+            code = np.uint64(codes[order[t], f])
+            seen[mark + code] = 1
+            sums[base + np.uint64(2) * code + np.uint64(label[t])] += values[t, 0]
+    else:
+        for t in range(a, b):
+            code = np.uint64(codes[order[t], f])
+            seen[mark + code] = 1
+            at = base + np.uint64(2) * code
+            sums[at] += values[t, 0]
+            sums[at + np.uint64(1)] += values[t, 1]
+
+
+@njit(cache=True, nogil=True)
+def _added_runs(sums, base, words, word, n_words, code, r0, r1):
+    """Runs of a node that was added up, which is cleared; how many."""
+    m = 0
+    for w in range(n_words):
+        if words[word + w] == 0:
+            continue
+        words[word + w] = 0
+        for b in range(8 * w, 8 * w + 8):
+            at = base + np.uint64(2 * b)
+            x, y = sums[at], sums[at + np.uint64(1)]
+            sums[at], sums[at + np.uint64(1)] = 0, 0
+            code[m], r0[m], r1[m] = b, x, y
+            m += x != 0 or y != 0
+    return m
+
+
+@njit(cache=True, nogil=True)
+def split_pairs(
+    kind, codes, order, label, values, width, starts, stops, features, wholes, score, record, left
+):  # fmt: skip
+    """The best split of each node; features [node, tried], or [1, tried] for all of them."""
+    tried, classes = features.shape[1], label.shape[0] > 0
+    n_words = -(-width // 8)
+    stride = np.uint64(16 * n_words)
+    sums = np.zeros(FEATURES * 16 * n_words, dtype=np.int64)
+    seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
+    words = seen.view(np.uint64)
+    room = 8 * n_words + 1
+    code, r0, r1 = (
+        np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+    )  # fmt: skip
+    keys = np.empty(SMALL, dtype=np.int64)
+    for i in range(starts.shape[0]):
+        row = i if features.shape[0] > 1 else 0
+        start, stop, t0, t1 = starts[i], stops[i], wholes[i, 0], wholes[i, 1]
+        small = stop - start <= SMALL
+        best = score[i]
+        for g in range(0, tried, FEATURES):
+            last = min(g + FEATURES, tried)
+            if not small:
+                for a in range(start, stop, ROWS):
+                    b = min(a + ROWS, stop)
+                    for j in range(g, last):
+                        slot = np.uint64(j - g)
+                        _add(
+                            codes, order, label, values, a, b, np.uint64(features[row, j]),
+                            classes, sums, slot * stride, seen,
+                            slot * np.uint64(8 * n_words),
+                        )  # fmt: skip
+            for j in range(g, last):
+                f = features[row, j]
+                if small:
+                    m = _sorted_runs(
+                        codes, order, label, values, start, stop - start, np.uint64(f), classes,
+                        keys, code, r0, r1,
+                    )  # fmt: skip
+                else:
+                    m = _added_runs(
+                        sums, np.uint64(j - g) * stride, words, (j - g) * n_words, n_words, code,
+                        r0, r1,
+                    )  # fmt: skip
+                g0, g1 = np.int64(0), np.int64(0)
+                missing = m > 0 and code[m - 1] == width - 1
+                if missing:
+                    m -= 1
+                    g0, g1 = r0[m], r1[m]
+                if m == 0 or (m == 1 and not missing):
+                    continue
+                found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best)
+                if at < 0:
+                    continue
+                best = found
+                record[i, FEATURE], record[i, BIN] = f, code[at]
+                record[i, ABOVE] = code[at + 1] if at + 1 < m else width - 1
+                record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
+                left[i, 0], left[i, 1] = (g0, g1) if to_left else (np.int64(0), np.int64(0))
+                for k in range(at + 1):
+                    left[i, 0] += r0[k]
+                    left[i, 1] += r1[k]
+        score[i] = best
