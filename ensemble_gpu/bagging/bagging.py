@@ -68,7 +68,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
     >>> from ensemble_gpu.bagging.bagging import BaggingClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> learner = AdaBoostClassifier(n_estimators=20)
-    >>> model = BaggingClassifier(learner, oob_score=True, random_state=0).fit(X, y)
+    >>> model = BaggingClassifier(learner, 30, oob_score=True, random_state=0).fit(X, y)
     >>> bool(model.oob_score_ > 0.9)
     True
     """
@@ -217,7 +217,8 @@ class BaggingRegressor(ArrayRegressor, Bagging):
     >>> from ensemble_gpu import BoostingRegressor
     >>> from ensemble_gpu.bagging.bagging import BaggingRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = BaggingRegressor(BoostingRegressor(), oob_score=True, random_state=0).fit(X, y)
+    >>> model = BaggingRegressor(BoostingRegressor(), 30, oob_score=True, random_state=0)
+    >>> model = model.fit(X, y)
     >>> bool(model.oob_score_ > 0.35)
     True
     """

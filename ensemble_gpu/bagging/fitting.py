@@ -179,26 +179,11 @@ class Bagging(ArrayEstimator):
         X = self._check_X(X, reset=not more)
         where = locate(X)
         check_reach(self.estimator_, where)
-        old_classes = getattr(self, "classes_", None)
+        labels_before = getattr(self, "classes_", None)
         target, weights = self._read_target(y, X.shape[0], w, where)
-        if old_classes is not None and not np.array_equal(old_classes, self.classes_):
-            raise ValueError(
-                f"warm_start=True needs the labels of the first fit, {old_classes.tolist()!r}; y "
-                f"holds {self.classes_.tolist()!r}."
-            )
         learners = list(self.estimators_) if more else []
         features = list(self.estimators_features_) if more else []
-        if self.n_estimators < len(learners):
-            raise ValueError(
-                f"n_estimators must be at least the {len(learners)} that are fitted, with "
-                f"warm_start=True; got {self.n_estimators}."
-            )
-        if self.n_estimators == len(learners):
-            warnings.warn(
-                "warm_start=True and n_estimators is the number that is fitted: nothing is added.",
-                UserWarning,
-                stacklevel=3,
-            )
+        if more and not self._wants_more(len(learners), labels_before):
             return
         weights = None if weights is None else where.host(weights)
         bags = self._make_bags(X, target, weights, more)
@@ -211,6 +196,26 @@ class Bagging(ArrayEstimator):
         self.estimators_, self.estimators_features_ = learners, features
         self.bags_ = [*(self.bags_ if more else []), *(bags for _ in new)]
         self._set_out_of_bag(X, where.host(target), weights)
+
+    def _wants_more(self, n_fitted: int, labels_before: np.ndarray | None) -> bool:
+        """Whether a warm start has learners to add; raise where it cannot."""
+        if labels_before is not None and not np.array_equal(labels_before, self.classes_):
+            raise ValueError(
+                "warm_start=True needs the labels of the first fit, "
+                f"{labels_before.tolist()!r}; y holds {self.classes_.tolist()!r}."
+            )
+        if self.n_estimators < n_fitted:
+            raise ValueError(
+                f"n_estimators must be at least the {n_fitted} that are fitted, with "
+                f"warm_start=True; got {self.n_estimators}."
+            )
+        if self.n_estimators == n_fitted:
+            warnings.warn(
+                "warm_start=True and n_estimators is the number that is fitted: nothing is added.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return self.n_estimators > n_fitted
 
     def _make_bags(self, X: Any, target: Any, weights: Any, more: bool) -> Bags:
         if more:

@@ -122,7 +122,7 @@ def judge_confidences(D: np.ndarray, own: np.ndarray, rate: float) -> Verdict:
     """
     change = -rate * own
     Z = float((D * np.exp(change)).sum())
-    useful = float((D * own).sum()) > NO_GAIN and Z <= 1.0
+    useful = float((D * own).sum()) > NO_GAIN and Z < 1.0 + NO_GAIN
     return Verdict(Z, rate, change, Z, useful)
 
 
@@ -151,6 +151,11 @@ class Foreign:
         learner = self._fitted(D)
         if learner is None:
             self.reason = f"{MOST_DRAWS} resamples of the rows held one class only"
+            if self.round == 0:
+                raise ValueError(
+                    f"estimator {type(self.learner).__name__} takes no sample weights, and "
+                    f"{self.reason}; give more rows or even weights."
+                )
             return None
         h = as_columns(self.where.host(self.voice(learner, self.rows.X, self.where)), np)
         wrong = h.argmax(axis=1) != self.y
@@ -172,14 +177,16 @@ class Foreign:
         X, y, where, n = self.rows.X, self.rows.target, self.where, len(D)
         if self.weighs:
             weights = where.put(np.maximum(self.total * D, LEAST_WEIGHT))
-            return learner.fit(X, y, sample_weight=weights)
+            learner.fit(X, y, sample_weight=weights)
+            return learner
         cumulated = np.cumsum(D)
         for _ in range(MOST_DRAWS):
             points = self.generator.random(n) * cumulated[-1]
             drawn = np.minimum(np.searchsorted(cumulated, points, side="right"), n - 1)
             if (self.y[drawn] != self.y[drawn[0]]).any():
                 at = where.put(drawn)
-                return learner.fit(where.xp.take(X, at, axis=0), where.xp.take(y, at))
+                learner.fit(where.xp.take(X, at, axis=0), where.xp.take(y, at))
+                return learner
         return None
 
     def _clone(self) -> Any:
@@ -245,9 +252,9 @@ class CommitteePlan(Plan):
         if not all(hasattr(learner, "feature_importances_") for learner in learners):
             return Outcome(model, None)
         errors = np.array([member.error for member in rounds])
-        worth = alphas if self.voice.least is None else -np.log(errors)
-        own = [np.asarray(learner.feature_importances_) for learner in learners]
-        return Outcome(model, shares(np.average(own, axis=0, weights=worth)))
+        worth = alphas if self.voice.least is None else np.maximum(-np.log(errors), 0.0)
+        own = np.array([learner.feature_importances_ for learner in learners])
+        return Outcome(model, shares(worth @ own))
 
 
 def foreign_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> CommitteePlan:

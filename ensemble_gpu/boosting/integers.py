@@ -52,6 +52,10 @@ class Format(Protocol):
         """(G, H)[output, feature, code]."""
         ...
 
+    def moments(self, packed: Any) -> Any:
+        """What a tree adds up: (h of every output, -g of every output) as int64 [rows, 2 K]."""
+        ...
+
 
 def format_for(engine: Engine, n_rows: int, weights: Any | None) -> Format:
     return Fine(engine, weights) if n_rows <= FINE_ROWS else Packed(engine, weights)
@@ -84,6 +88,11 @@ class Packed:
     def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
         return self.engine.pair_sums(codes, packed)
 
+    def moments(self, packed: Any) -> Any:
+        h = packed & 0xFFFFFFFF
+        planes = self.engine.where.xp.concat([h, (h - packed) >> 32], axis=0)
+        return self.engine.where.xp.permute_dims(planes, (1, 0))
+
 
 class Fine:
     """A plane of integers for each g and h; weights are integers."""
@@ -110,3 +119,8 @@ class Fine:
         sums = self.engine.sums(codes, packed)
         outputs = sums.shape[0] // 2
         return np.ascontiguousarray(sums[:outputs]), np.ascontiguousarray(sums[outputs:])
+
+    def moments(self, packed: Any) -> Any:
+        xp, outputs = self.engine.where.xp, packed.shape[0] // 2
+        planes = xp.concat([packed[outputs:, :], -packed[:outputs, :]], axis=0)
+        return xp.permute_dims(planes, (1, 0))

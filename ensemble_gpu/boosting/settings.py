@@ -22,9 +22,10 @@ from sklearn.utils import check_random_state
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import Setting
+from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.learner import StumpLearner, Taste
-from ensemble_gpu.boosting.rebuild import Problem, Rebuild, Sampling
+from ensemble_gpu.boosting.rebuild import Rebuild, Stumps
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rows import Prepared, prepare
 from ensemble_gpu.boosting.rules import Rule, best_constant
@@ -218,10 +219,9 @@ def _setting(
             loss.try_on(y, engine.where.xp.zeros_like(y))
         start = _best_constants(loss, binned, n_outputs, where)
         problem = Problem(loss, binned.target, weights, start, scale)
-        strategy = Rebuild(
-            engine, codes, problem, learner, descent.step, descent.learning_rate,
-            Sampling(descent.subsample, descent.seed),
-        )  # fmt: skip
+        sampling = Sampling(descent.subsample, descent.seed)
+        gradients = Gradients(engine, codes, problem, descent.step, sampling)
+        strategy = Rebuild(gradients, Stumps(codes, learner), descent.step, descent.learning_rate)
     return Setting(
         strategy,
         binned.matrix,

@@ -148,7 +148,8 @@ def leaves(codes: Codes, tree: CodeTree, where: Where) -> Any:
     if tree.feature[0] == LEAF:
         return node
     inner = tree.feature != LEAF
-    table = left_table(tree.bin, tree.missing_left, tree.subset, width)
+    bins = np.where(inner, tree.bin, 0)  # leaves have -1, as tests of categories do
+    table = left_table(bins, tree.missing_left, tree.subset, width)
     itself = np.arange(len(inner))
     feature = where.put(np.where(inner, tree.feature, 0))
     left = where.put(np.where(inner, tree.left, itself))

@@ -63,7 +63,7 @@ def grow_tree(
     sample = statistics.sample(rows, counts, engine.where.xp)
     root = statistics.totals(sample, engine)
     total = float(statistics.weight(root[None, :])[0])
-    least = plan.min_impurity_decrease * total / statistics.score_unit
+    least = statistics.in_scores(plan.min_impurity_decrease * total)
     limits = Limits(
         plan.max_depth, plan.max_leaves, plan.min_rows_split,
         NEVER if least == 0.0 else least * (1.0 - 2.0**-40), plan.n_features,

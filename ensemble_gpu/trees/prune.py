@@ -78,7 +78,8 @@ def pruning_path(grown: Grown, risk: np.ndarray) -> tuple[np.ndarray, np.ndarray
     while True:
         node, alpha = pruning.weakest()
         if np.isinf(alpha):
-            return np.array(alphas), np.array(risks)
+            # ascending but for the rounding of the risks
+            return np.maximum.accumulate(alphas), np.array(risks)
         pruning.collapse(node)
         alphas.append(alpha)
         risks.append(float(pruning.below[0]))

@@ -38,7 +38,7 @@ class Statistics:
 
     `weights` int64 [rows], `weight_unit` the user's weight of one of them; `target` the label, or
     t with y = shift + unit t. `second` [rows], in units of `second_unit`, makes the impurity of a
-    regression: t^2, or y ln y.
+    regression: t^2 (in units of t^2), or y ln y.
     """
 
     criterion: int
@@ -72,12 +72,12 @@ class Statistics:
         label = sample.label if sample.rows is None else xp.take(sample.label, sample.rows)
         return engine.sums_by(label, values, self.n_classes)[:, 0]
 
-    @property
-    def score_unit(self) -> float:
-        """What a score of one is worth as weight times impurity."""
-        return {ENTROPY: 1.0 / math.log(2.0), SQUARED: self.unit * self.unit}.get(
-            self.criterion, self.unit
-        )
+    def in_scores(self, amount: float) -> float:
+        """An amount of integer weight times impurity, in units of the score."""
+        if self.criterion == ENTROPY:
+            return amount * math.log(2.0)
+        amount = amount / self.unit
+        return amount / self.unit if self.criterion == SQUARED else amount
 
     def weight(self, sums: np.ndarray) -> np.ndarray:
         """Integer weight of nodes with these sums."""
@@ -102,11 +102,12 @@ class Statistics:
                 return 1.0 - shares.max(axis=1)
             return 1.0 - (shares * shares).sum(axis=1)
         assert second is not None
-        mean = self.unit * (sums[:, 1] / weight)
-        first = self.second_unit * (second / weight)
-        if self.criterion == POISSON:
-            return np.maximum(first - np.array([m * log(m) if m > 0 else 0.0 for m in mean]), 0.0)
-        return np.maximum(first - mean * mean, 0.0)
+        mean, first = sums[:, 1] / weight, self.second_unit * (second / weight)
+        if self.criterion == SQUARED:
+            with np.errstate(over="ignore"):
+                return np.maximum(first - mean * mean, 0.0) * self.unit * self.unit
+        mean = self.unit * mean
+        return np.maximum(first - np.array([m * log(m) if m > 0 else 0.0 for m in mean]), 0.0)
 
 
 def class_statistics(
@@ -131,7 +132,8 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
     middle = 0.5 * low + 0.5 * high if kind == SQUARED else 0.0
     bits = min(TARGET_BITS, SUM_BITS - int(xp.sum(q)).bit_length())
     unit = _unit(max(high - middle, middle - low), bits)
-    shift = float(np.rint(middle / unit)) * unit
+    units = middle / unit
+    shift = float(np.rint(units)) * unit if math.isfinite(units) else middle
     t = xp.astype(xp.round((y - shift) / unit), xp.int64)
     real = Statistics(kind, 0, t, q, weight_unit, shift, unit)
     return replace(real, **_second(real, engine, bits))
@@ -139,11 +141,12 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
 
 def _second(real: Statistics, engine: Engine, bits: int) -> dict[str, Any]:
     xp, where = engine.where.xp, engine.where
-    y = where.as_float64(real.target) * real.unit
+    t = where.as_float64(real.target)
     if real.criterion == SQUARED:
-        second = y * y
+        second = t * t
     else:
-        second = where.put(np.array([v * log(v) if v > 0.0 else 0.0 for v in where.host(y)]))
+        y = where.host(t * real.unit)
+        second = where.put(np.array([v * log(v) if v > 0.0 else 0.0 for v in y]))
     unit = _unit(float(xp.max(xp.abs(second))), bits)
     return {"second": xp.astype(xp.round(second / unit), xp.int64), "second_unit": unit}
 
@@ -154,10 +157,11 @@ def _unit(largest: float, bits: int) -> float:
 
 
 def _weights(like: Any, weights: Any | None, bits: int, engine: Engine) -> tuple[Any, float]:
-    """Integer weights [rows], and what one of them is worth."""
+    """Integer weights [rows], none of them zero, and what a weight of one is worth."""
     xp = engine.where.xp
     q = integer_weights(weights, bits, engine)
     if weights is None or q is None:
         return xp.ones_like(xp.astype(like, xp.int64)), 1.0
+    q = xp.where(q > 0, q, xp.ones_like(q))
     whole = float(xp.sum(weights / xp.max(weights))) * float(xp.max(weights))
     return q, 1.0 if bool(xp.all(xp.astype(q, xp.float64) == weights)) else whole / int(xp.sum(q))

@@ -302,6 +302,19 @@ def test_regression_in_every_namespace_gives_the_model_of_numpy(place):
     np.testing.assert_allclose(place.host(prediction), expected.predict(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+def test_the_default_is_our_tree_and_the_same_everywhere(place, kind):
+    data = random_data(3, n=120).with_missing()
+    expected = kind(n_estimators=4, max_features=0.5, random_state=0).fit(data.X, data.y)
+    found = kind(n_estimators=4, max_features=0.5, random_state=0)
+    found.fit(place.put(data.X), place.put(data.y))
+    for one, other in zip(found.estimators_, expected.estimators_, strict=True):
+        assert type(one).__module__ == "ensemble_gpu.trees.tree"
+        assert one.model_.fingerprint() == other.model_.fingerprint()
+    prediction = place.host(found.predict(place.put(data.X)))
+    np.testing.assert_array_equal(prediction, expected.predict(data.X))
+
+
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
 def test_engines_agree_also_in_threads(engine):
     data = random_data(3, n=100)

@@ -10,7 +10,7 @@ import pytest
 from sklearn import ensemble as peer
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -28,14 +28,12 @@ CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5, max_features=0.5, voting="hard"),
     BaggingClassifier(n_estimators=5),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap_features=True, n_jobs=2),
-    BaggingClassifier(LogisticRegression(), 5),
     BaggingClassifier(KNeighborsClassifier(2), 5),
     BaggingClassifier(make_pipeline(StandardScaler(), GaussianNB()), 5),
     BaggingRegressor(BoostingRegressor(n_estimators=30), 5),
     BaggingRegressor(n_estimators=5),
     BaggingRegressor(DecisionTreeRegressor(), 5, bootstrap=False, max_samples=0.6),
     BaggingRegressor(KNeighborsRegressor(2), 5, max_features=0.7),
-    BaggingRegressor(LinearRegression(), 5),
 ]
 
 
@@ -62,6 +60,8 @@ def sets() -> dict[str, tuple]:
     regressors = BaggingRegressor, peer.BaggingRegressor
     return {
         "cancer": (load_breast_cancer(return_X_y=True), tree, *classifiers, {}),
+        "cancer, default trees": (load_breast_cancer(return_X_y=True), None, *classifiers, {}),
+        "diabetes, default trees": (load_diabetes(return_X_y=True), None, *regressors, {}),
         "digits": ((X[:700], y[:700]), tree, *classifiers, {"max_features": 0.5}),
         "wine, pasted": (
             load_wine(return_X_y=True), tree, *classifiers,

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
+from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
 from tests.places import STRICT, Place
 
@@ -279,6 +280,12 @@ def test_a_resample_without_a_class_leaves_its_probability_to_the_others():
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+def test_resamples_of_one_class_are_an_error_in_the_first_round():
+    weights = np.where(np.arange(300) == 0, 1e30, 1.0)
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample weights, and 10"):
+        boosted(KNeighborsClassifier()).fit(TWO.X, TWO.y, weights)
+
+
 def test_boosting_lifts_a_learner_without_weights():
     X, y = TWO.X, TWO.X[:, 0] * TWO.X[:, 1] > 0.0
     learner = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=2))
@@ -349,7 +356,7 @@ def test_probabilities_that_raise_the_loss_are_an_error_that_names_the_way_out()
     assert boosted(Boastful(), variant="discrete").fit(TWO.X, TWO.y).n_estimators_ == 1
 
 
-@pytest.mark.parametrize("rate", [1e-14, 1e300])
+@pytest.mark.parametrize("rate", [1e-20, 1e-14, 1e300])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_extreme_learning_rates_give_finite_models(n_classes, rate):
     data = DATA[n_classes]
@@ -476,7 +483,7 @@ def test_parameters_of_the_learner_can_be_searched():
 
 @parametrize_with_checks([
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
-    boosted(LogisticRegression(), variant="discrete"),
+    boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
 ])  # fmt: skip
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -506,6 +513,21 @@ def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
     np.testing.assert_array_equal(place.host(predicted), expected.predict(data.X))
     for stage in ours.staged_predict_proba(place.put(data.X), rounds=[1, 2]):
         place.check(stage, "float64")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("variant", ["real", "discrete"])
+def test_exact_trees_of_this_package_boost_as_those_of_scikit_learn(
+    place: Place, variant, n_classes
+):
+    data = DATA[n_classes]
+    theirs = boosted(variant=variant).fit(data.X, data.y)
+    ours = boosted(OwnTree(max_depth=2, max_bins=None), variant=variant)
+    ours.fit(place.put(data.X), place.put(data.y))
+    np.testing.assert_allclose(ours.errors_, theirs.errors_, rtol=1e-6)
+    host = boosted(OwnTree(max_depth=2, max_bins=None), variant=variant).fit(data.X, data.y)
+    assert ours.model_.fingerprint() == host.model_.fingerprint()
+    place.check(ours.predict_proba(place.put(data.X)), "float64")
 
 
 def test_fingerprints_tell_models_apart():

@@ -22,6 +22,8 @@ BLOCK_BYTES, GROUP_BYTES = 1 << 19, 1 << 14
 LEAST_ROWS, MOST_ROWS = 64, 1 << 14
 # Steps between two looks at who has arrived.
 STEPS = 4
+# So few rows are walked one after the other, each down all trees at once.
+FEW_ROWS = 8
 # Walks from root to leaf below which a second thread costs more than it brings.
 WALKS_PER_THREAD = 2000
 
@@ -133,22 +135,25 @@ def compact(forest: PackedForest, dtype: np.dtype) -> Compact:
 
 
 @njit(cache=True, nogil=True)
-def _next(at, threshold, word, shift, mask, cells, row):
-    """The place below `at` for the row whose cells start at `row`; no cell is NaN."""
+def _next(at, base, threshold, word, shift, mask, cells, row):
+    """The place below `at` for the row whose cells start at `row`; no cell is NaN.
+
+    `base` is where the tree starts: children are counted from there.
+    """
     meta = np.uint64(word[at + at + ONE])
-    return (meta >> shift) + np.uint64(cells[row + (meta & mask)] > threshold[at + at])
+    return base + (meta >> shift) + np.uint64(cells[row + (meta & mask)] > threshold[at + at])
 
 
 @njit(cache=True, nogil=True)
-def _next_with_missing(at, threshold, word, shift, mask, cells, row):
+def _next_with_missing(at, base, threshold, word, shift, mask, cells, row):
     meta = np.uint64(word[at + at + ONE])
     x = cells[row + (meta & mask)]
     missing_right = np.uint64(x != x) & (meta >> (shift - ONE)) & ONE
-    return (meta >> shift) + (np.uint64(x > threshold[at + at]) | missing_right)
+    return base + (meta >> shift) + (np.uint64(x > threshold[at + at]) | missing_right)
 
 
 @njit(cache=True, nogil=True)
-def _next_with_sets(at, threshold, word, shift, mask, cells, row, subsets, width):
+def _next_with_sets(at, base, threshold, word, shift, mask, cells, row, subsets, width):
     """Tests of any kind; a category's number beyond the `width` bits of a set counts as missing."""
     meta = np.uint64(word[at + at + ONE])
     x, t = cells[row + (meta & mask)], threshold[at + at]
@@ -160,36 +165,47 @@ def _next_with_sets(at, threshold, word, shift, mask, cells, row, subsets, width
         right = ~(subsets[code >> np.uint64(6)] >> (code & np.uint64(63))) & ONE
     else:
         right = np.uint64(x > t)
-    return (meta >> shift) + right
+    return base + (meta >> shift) + right
 
 
 @njit(cache=True, nogil=True)
-def _walk(threshold, word, shift, subsets, width, kind, cells, stride, n, place, active):
-    """place[i] = the leaf of row i in one tree; the rows' cells are `stride` apart."""
+def _walk(threshold, word, shift, subsets, width, kind, cells, stride, first, place, active):
+    """place[i] = the leaf of walk i.
+
+    Either `first` is None and walk i is that of row i, `stride` cells further, down one tree; or
+    all walks are those of one row (stride 0), and first[i] is where the tree of walk i starts.
+    """
     mask = (ONE << (shift - TWO)) - ONE
-    remaining = np.uint64(n)
-    for i in range(n):
+    remaining = np.uint64(place.shape[0])
+    for i in range(remaining):
         active[i] = i
-        place[i] = 0
+        if first is None:
+            place[i] = 0
+        else:
+            place[i] = first[i]
     while remaining > 0:
         kept = np.uint64(0)
         for j in range(remaining):
             i = active[j]
+            if first is None:
+                base = np.uint64(0)
+            else:
+                base = np.uint64(first[i])
             at, row = place[i], i * stride
             if kind == PLAIN:
                 for _ in range(STEPS):
-                    at = _next(at, threshold, word, shift, mask, cells, row)
+                    at = _next(at, base, threshold, word, shift, mask, cells, row)
             elif kind == MISSING:
                 for _ in range(STEPS):
-                    at = _next_with_missing(at, threshold, word, shift, mask, cells, row)
+                    at = _next_with_missing(at, base, threshold, word, shift, mask, cells, row)
             else:
                 for _ in range(STEPS):
                     at = _next_with_sets(
-                        at, threshold, word, shift, mask, cells, row, subsets, width
+                        at, base, threshold, word, shift, mask, cells, row, subsets, width
                     )
             place[i] = at
             active[kept] = i
-            kept += np.uint64(np.uint64(word[at + at + ONE]) >> shift != at)
+            kept += np.uint64(base + (np.uint64(word[at + at + ONE]) >> shift) != at)
         remaining = kept
 
 
@@ -233,7 +249,7 @@ def _evaluate_block(X, by_column, forest, group, out, start, stop):
             high = min(n, low + group)
             _walk(
                 threshold, word, forest.shift, forest.subsets, forest.width, kind,
-                cells[low * stride :], np.uint64(stride), high - low, place, active,
+                cells[low * stride :], np.uint64(stride), None, place[: high - low], active,
             )  # fmt: skip
             for i in range(high - low):
                 for k in range(n_outputs):
@@ -259,10 +275,28 @@ def _apply_block(X, by_column, forest, group, out, start, stop):
             high = min(n, low + group)
             _walk(
                 threshold, word, forest.shift, forest.subsets, forest.width, kind,
-                cells[low * stride :], np.uint64(stride), high - low, place, active,
+                cells[low * stride :], np.uint64(stride), None, place[: high - low], active,
             )  # fmt: skip
             for i in range(high - low):
                 out[start + low + i, t] = origin[place[i]]
+
+
+@njit(cache=True, nogil=True)
+def evaluate_few(X, by_column, forest, out):
+    """Row by row, all trees at once: a step of one tree need not wait for that of another."""
+    x = np.empty((1, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
+    place, active = np.empty((2, forest.first.shape[0]), dtype=np.uint64)
+    for i in range(out.shape[0]):
+        kind = _load(X, by_column, forest.used, i, forest.has_sets, x)
+        _walk(
+            forest.threshold, forest.word, forest.shift, forest.subsets, forest.width, kind,
+            x.reshape(-1), np.uint64(0), forest.first, place, active,
+        )  # fmt: skip
+        for k in range(out.shape[1]):
+            total = 0.0
+            for t in range(place.shape[0]):
+                total += forest.values[place[t], k]
+            out[i, k] = total / forest.divisor + forest.intercept[k]
 
 
 @njit(cache=True, nogil=True)
@@ -321,6 +355,9 @@ def evaluate_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray
     X, by_column = _contiguous(X)
     n, own = X.shape[by_column], compact(forest, X.dtype)
     out = np.empty((n, len(forest.intercept)))
+    if n <= FEW_ROWS:
+        evaluate_few(X, by_column, own, out)
+        return out
     run = run.limited_to(n * len(forest.roots), WALKS_PER_THREAD)
     sizes = _sizes(n, own, run.threads)
     run.call(

@@ -51,7 +51,10 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best):
 
 @njit(cache=True, nogil=True)
 def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, r1):
-    """Runs of a small node by insertion sort; how many. The missing code comes last."""
+    """Runs of a small node by insertion sort; how many. The missing code comes last.
+
+    A run whose sums are zero does not count: the next one takes its place.
+    """
     for t in range(n):
         key = (np.int64(codes[order[a + t], f]) << SHIFT) | t
         k = t - 1
@@ -64,8 +67,9 @@ def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, 
         own = keys[k] >> SHIFT
         t = a + (keys[k] & ((1 << SHIFT) - 1))
         if own != last:
-            code[m], r0[m], r1[m] = own, 0, 0
-            m, last = m + 1, own
+            m += m == 0 or r0[m - 1] != 0 or r1[m - 1] != 0
+            code[m - 1], r0[m - 1], r1[m - 1] = own, 0, 0
+            last = own
         if not classes:
             r0[m - 1] += values[t, 0]
             r1[m - 1] += values[t, 1]
@@ -73,7 +77,7 @@ def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, 
             r0[m - 1] += values[t, 0]
         else:
             r1[m - 1] += values[t, 0]
-    return m
+    return m - (r0[m - 1] == 0 and r1[m - 1] == 0)
 
 
 @njit(cache=True, nogil=True)

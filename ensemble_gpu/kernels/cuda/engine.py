@@ -11,6 +11,13 @@ rebuild   the engine's part: column (1 launch), move (1, and the leaf values to 
           allocated but the results. With the arithmetic of the logistic loss (7) and the largest
           |g| and h (3 reductions, 3 numbers back) 17 launches, 2 small copies to the device, 4
           back; a line search adds a move, a gradient and 3 sums for every slope it looks at.
+tree      a level: split (small nodes 2 launches: split_rows, choose_feature; large ones 4: sums,
+          subtract, split_sums, choose_feature; ranges, parts, features to the device, one record
+          a node back), partition (3: mark, scatter, restore, and a running sum; a row a node to
+          the device, one number a node back), of a regression compare (1; one number a node
+          back). A tree begins with sum_by and ends, of a regression, with leaves and sum_by. The
+          host scores entropy, Poisson, categories, random and monotone splits: then sums of large
+          nodes, or the codes and values of small ones, are copied back instead of records.
 
 GPU work is queued on CuPy's current stream. Methods make their GPU the current one; array calls
 between them need `arrays.cupy.current`, as CuPy's functions ignore the argument `device`.
@@ -31,7 +38,10 @@ from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels import rowwise as arraywise
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.device import Device, device_for
+from ensemble_gpu.kernels.cuda.forest import launch_apply_forest, launch_evaluate_forest, packed
+from ensemble_gpu.kernels.cuda.grower import CudaGrower, leaves, sums_by
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.growing import CodeTree, PackedForest, Rule, Sample
 from ensemble_gpu.kernels.protocol import (
     LEFT,
     N_LEAVES,
@@ -257,6 +267,50 @@ class CudaEngine:
                 )  # fmt: skip
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)
+
+    def grower(self, codes: Codes, sample: Sample, rule: Rule) -> CudaGrower:
+        with self.device.active(f"a tree on {codes.n_rows} rows", 32 * codes.n_rows):
+            return CudaGrower(codes, sample, rule, self.device)
+
+    def leaves(self, codes: Codes, tree: CodeTree) -> Any:
+        with self.device.active(f"leaves of {codes.n_rows} rows", 8 * codes.n_rows):
+            return leaves(codes, tree, self.device)
+
+    def sums_by(self, index: Any, values: Any, n: int) -> np.ndarray:
+        with self.device.active(f"{n} sums", 8 * n * values.shape[1]):
+            return sums_by(index, values, n, self.device)
+
+    def evaluate_forest(self, X: Any, forest: PackedForest) -> Any:
+        device, where, plan = self.device, self.where, self.device.plan
+        n, outputs = X.shape[0], len(forest.intercept)
+        with device.active(f"predictions of {n} rows", 8 * n * outputs):
+            out = where.zeros((n, outputs), where.xp.float64)
+            values_, intercept_ = (self._handle(a) for a in (forest.values, forest.intercept))
+            launch_evaluate_forest(
+                forest.divisor, plan.row_blocks(n), plan.threads, device.stream(),
+                device.handle(device.adopt(X)), *self._forest(forest), values_, intercept_,
+                device.handle(out),
+            )  # fmt: skip
+            return device.hand_back(out)
+
+    def apply_forest(self, X: Any, forest: PackedForest) -> Any:
+        device, where, plan = self.device, self.where, self.device.plan
+        n, trees = X.shape[0], len(forest.roots)
+        with device.active(f"leaves of {n} rows in {trees} trees", 8 * n * trees):
+            out = where.zeros((n, trees), where.xp.int64)
+            launch_apply_forest(
+                plan.row_blocks(n), plan.threads, device.stream(),
+                device.handle(device.adopt(X)), *self._forest(forest), device.handle(out),
+            )  # fmt: skip
+            return device.hand_back(out)
+
+    def _forest(self, forest: PackedForest) -> tuple[Any, Any, Any, Any]:
+        roots_, nodes_, thresholds_, subsets_ = (self._handle(a) for a in packed(forest))
+        return roots_, nodes_, thresholds_, subsets_
+
+    def _handle(self, array: np.ndarray) -> Any:
+        """A host array as a kernel argument."""
+        return self.device.handle(self.where.put(np.ascontiguousarray(array)))
 
 
 class Rows:

@@ -16,6 +16,7 @@ class LaunchPlan:
     `blocks` is for the kernels that walk over rows: few, because each block ends with a flush of
     its whole histogram. `part_rows` is the fewest rows worth a block.
     `feature_blocks` is for the score, one feature a block at a time.
+    `busy_blocks` is for one row a thread, without shared memory.
     """
 
     threads: int
@@ -23,6 +24,16 @@ class LaunchPlan:
     part_rows: int
     feature_threads: int
     feature_blocks: int
+    busy_blocks: int = 1024
+
+    def row_blocks(self, n_rows: int) -> int:
+        """Blocks for one row a thread."""
+        return max(1, min(self.busy_blocks, -(-n_rows // self.threads)))
+
+    def pair_blocks(self, n: int, m: int) -> tuple[int, int]:
+        """A grid of two axes for n times m pieces of work, such as nodes and features."""
+        second = max(1, min(m, self.feature_blocks))
+        return max(1, min(n, self.feature_blocks // second)), second
 
     def __post_init__(self) -> None:
         for name, limit in (("threads", 512), ("feature_threads", 256)):
@@ -44,14 +55,17 @@ def device_plan(processors: int) -> LaunchPlan:
         part_rows=2048,
         feature_threads=256,
         feature_blocks=1024,
+        busy_blocks=8 * processors,
     )
 
 
 # The simulator starts one operating-system thread per CUDA thread: as few as show every barrier.
-SIMULATOR_PLAN = LaunchPlan(threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2)
+SIMULATOR_PLAN = LaunchPlan(
+    threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2, busy_blocks=2
+)
 
 
-def launch(kernel: Any, grid: int, block: int, stream: Any, *args: Any) -> None:
+def launch(kernel: Any, grid: int | tuple[int, int], block: int, stream: Any, *args: Any) -> None:
     """kernel[grid, block, stream](*args).
 
     A grid of one block is meant: numba's advice about it is silenced here and nowhere else. So is

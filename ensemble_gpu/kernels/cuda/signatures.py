@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from ensemble_gpu.kernels.cuda import (
+    binning,
+    evaluate,
+    forest,
+    growing,
+    histogram,
+    partition,
+    requantise,
+    rowwise,
+    score,
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,16 @@ _EVALUATE = (
     Array("int64", 2), Array("float64", 1), Array("float64", 2), Array("float64", 2),
     Array("float64", 2),
 )  # fmt: skip
+# Trees: codes, order, label, values; then parts or ranges, and features.
+_TREE_ROWS = (
+    _CODES, Array("int32", 1), Array("int32", 1), Array("int64", 2), Array("int32", 2),
+    Array("int32", 2),
+)  # fmt: skip
+_ORDER = _FLAGS = Array("int32", 1)
+_NODES, _SUBSETS = Array("int32", 2), Array("uint64", 2)
+_BEST = (_FLOATS, Array("int64", 3))
+_FOREST = (Array("int32", 1), _NODES, Array("float64", 1), _SUBSETS)
+_FOREST_VALUES = (_FLOATS, "float64", Array("float64", 1), _FLOATS)
 # X as users have it.
 X_TYPES = [Array(dtype, 2, layout) for dtype in ("float32", "float64") for layout in "CFA"]
 
@@ -60,6 +80,20 @@ SIGNATURES: dict[str, list[tuple[Argument, ...]]] = {
     "exponentiate": [(_FLOATS, Array("float64", 1), _FLOATS, _FLOATS)],
     "move": [(_FLOATS, Array("int32", 1), "int32", "int32", _FLOATS, _FLOATS)],
     "pack": [(_FLOATS, _FLOATS, "float64", "float64", Array("int64", 2))],
+    "sum_parts": [(*_TREE_ROWS, *(5 * ("int32",)), _SUMS)],
+    "sum_direct": [(*_TREE_ROWS, *(4 * ("int32",)), _SUMS)],
+    "subtract": [(_NODES, _SUMS, _SUMS)],
+    "split_rows": [(*_TREE_ROWS, *(6 * ("int32",)), *_BEST)],
+    "split_sums": [(_SUMS, Array("int32", 1), *(6 * ("int32",)), *_BEST)],
+    "choose_feature": [(*_BEST, Array("int32", 2), _SUMS, _FLOATS)],
+    "mark": [(_CODES, _ORDER, _NODES, _SUBSETS, "int32", "int32", _FLAGS, _FLAGS)],
+    "scatter": [(_ORDER, _NODES, *(4 * (_FLAGS,)))],
+    "restore": [(_NODES, _FLAGS, _ORDER, _ORDER)],
+    "compare": [(_ORDER, _NODES, Array("int64", 1), _FLAGS)],
+    "sum_by": [(Array("int64", 1), Array("int64", 2), _SUMS)],
+    "leaves": [(_CODES, _NODES, _SUBSETS, "int32", "int32", Array("int64", 1))],
+    "evaluate_forest": [(x, *_FOREST, *_FOREST_VALUES) for x in X_TYPES],
+    "apply_forest": [(x, *_FOREST, Array("int64", 2)) for x in X_TYPES],
 }
 
 KERNELS: dict[str, Any] = {
@@ -76,4 +110,18 @@ KERNELS: dict[str, Any] = {
     "exponentiate": rowwise.exponentiate,
     "move": rowwise.move,
     "pack": rowwise.pack,
+    "sum_parts": growing.sum_parts,
+    "sum_direct": growing.sum_direct,
+    "subtract": growing.subtract,
+    "split_rows": growing.split_rows,
+    "split_sums": growing.split_sums,
+    "choose_feature": growing.choose_feature,
+    "mark": partition.mark,
+    "scatter": partition.scatter,
+    "restore": partition.restore,
+    "compare": partition.compare,
+    "sum_by": partition.sum_by,
+    "leaves": partition.leaves,
+    "evaluate_forest": forest.evaluate_forest,
+    "apply_forest": forest.apply_forest,
 }

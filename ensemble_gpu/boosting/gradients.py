@@ -1,0 +1,284 @@
+"""Gradients of any loss at the training rows, as integers, anew each round.
+
+Round t: g_i = w_i l'(y_i, F_i) and h_i = w_i l''(y_i, F_i) (Newton) or w_i (least squares) become
+integers relative to the largest of the round (boosting/integers.py).
+
+Leaf values are rounded to multiples of a power of two so small that F, a float64, is an exact sum
+of them: F does not depend on the order of anything, and staged predictions end in the prediction.
+With the engines' common exp (kernels/exponential.py) all of a round is the same to the last bit on
+every engine for the losses of this package; a user's loss that calls its library's exp or log is
+as portable as those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ensemble_gpu.boosting.integers import Fine, format_for, unit_of
+from ensemble_gpu.data.sampling import drawn_rows
+from ensemble_gpu.kernels.protocol import Codes, Cut, Engine
+from ensemble_gpu.losses import Loss
+
+# Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
+VALUE_BITS = 40
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be minimised: the mean of w_i loss(y_i, F_i), from F = `start` on.
+
+    `y` is [rows], or [outputs, rows] where every output has a target of its own; `weights` is None
+    or [rows]; `scale` a power of two, the order of magnitude of F.
+    """
+
+    loss: Loss
+    y: Any
+    weights: Any | None
+    start: np.ndarray
+    scale: float
+
+    @property
+    def joint(self) -> bool:
+        """Several outputs share a target: the loss takes F as [rows, outputs]."""
+        return self.y.ndim == 1 and len(self.start) > 1
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Each row takes part in a round with probability `share`, by a hash of (seed, round, row)."""
+
+    share: float
+    seed: int
+
+
+class Leaves(Protocol):
+    """Which leaf of a learner every row is in."""
+
+    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
+        """F[output, row] + values[output, leaf] of a block of rows; may be written into `out`."""
+        ...
+
+    def sums(self, q: Any, rows: slice) -> np.ndarray:
+        """sums[output, leaf] of the int64 q[output, row] of a block, on the host."""
+        ...
+
+
+@dataclass(frozen=True)
+class StumpLeaves:
+    """The leaves of a stump: a feature's codes, cut."""
+
+    engine: Engine
+    column: Any
+    cut: Cut
+
+    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
+        return self.engine.move(F, self.column[rows], self.cut, values, out)
+
+    def sums(self, q: Any, rows: slice) -> np.ndarray:
+        return self.engine.leaf_sums(q, self.column[rows], self.cut)
+
+
+@dataclass(frozen=True)
+class TreeLeaves:
+    """The leaves of a tree: the node that every row has come to, one of n."""
+
+    engine: Engine
+    node: Any
+    n: int
+
+    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
+        where = self.engine.where
+        xp, node = where.xp, self.node[rows]
+        planes = [F[k, :] + xp.take(where.put(values[k]), node) for k in range(F.shape[0])]
+        return xp.stack(planes)
+
+    def sums(self, q: Any, rows: slice) -> np.ndarray:
+        q = self.engine.where.xp.permute_dims(q, (1, 0))
+        return self.engine.sums_by(self.node[rows], q, self.n).T
+
+
+class Gradients:
+    """F of the training rows, and the integers of a round."""
+
+    def __init__(
+        self, engine: Engine, codes: Codes, problem: Problem, step: str, sampling: Sampling
+    ) -> None:
+        xp, where = engine.where.xp, engine.where
+        self.engine, self.n_rows, self.step, self.sampling = engine, codes.n_rows, step, sampling
+        self.problem = replace(problem, loss=replace(problem.loss, exp=engine.exp))
+        self.quantum = problem.scale * 2.0**-VALUE_BITS
+        outputs = len(problem.start)
+        start = np.rint(problem.start / self.quantum) * self.quantum
+        self.intercept = start
+        self.F = where.zeros((outputs, codes.n_rows), xp.float64) + where.put(start)[:, None]
+        self.format = format_for(engine, codes.n_rows, problem.weights)
+        self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
+        self.pending: tuple[Leaves, np.ndarray] | None = None
+        self.round = 0
+        self.units = 0.0, 0.0
+        self.heaviest = None if problem.weights is None else xp.max(problem.weights)
+        self.zero = where.full(0.0)
+        self.flat = False
+
+    def rounded(self, values: np.ndarray) -> np.ndarray:
+        """Leaf values as F can add them up exactly."""
+        return np.rint(values / self.quantum) * self.quantum
+
+    def by_block(self, function: Callable[[slice], Any]) -> list[Any]:
+        return self.engine.by_block(function, self.n_rows)
+
+    def _store(self, name: str, rows: slice, value: Any, place: Any) -> None:
+        """Rows of self.F or packed, unless the engine has written them into their place."""
+        if value is place:
+            return
+        if rows == slice(0, self.n_rows):
+            setattr(self, name, value)
+        else:
+            place[...] = value
+
+    def move(self, rows: slice, leaves: Leaves, values: np.ndarray) -> None:
+        """F follows a learner."""
+        F = self.F[:, rows]
+        self._store("F", rows, leaves.moved(F, rows, values, F), F)
+
+    def _argument(self, F: Any) -> Any:
+        """F as the loss takes it: [rows], [outputs, rows], or [rows, outputs] where joint."""
+        if self.problem.joint:
+            return self.engine.where.xp.permute_dims(F, (1, 0))
+        return F[0, :] if F.shape[0] == 1 else F
+
+    def _differentiate(self, rows: slice, F: Any) -> tuple[Any, Any]:
+        """Gradient and second derivative [outputs, rows] (ones where the step needs none)."""
+        xp, loss, y = self.engine.where.xp, self.problem.loss, self.problem.y[..., rows]
+        argument = self._argument(F)
+        if self.step == "newton":
+            g, h = self.engine.derivatives(loss, y, argument)
+        else:
+            g, h = loss.gradient(y, argument), None
+        if self.problem.joint:
+            g, h = (None if a is None else xp.permute_dims(a, (1, 0)) for a in (g, h))
+        elif F.shape[0] == 1:
+            g, h = (None if a is None else a[None, :] for a in (g, h))
+        return g, h
+
+    def _refresh_rows(self, rows: slice) -> tuple[float, float]:
+        """Move F, pack the gradients of a block; returns their largest |g| and h.
+
+        Packed in the units of the round before, which are mostly this round's as well.
+        """
+        if self.pending is not None:
+            self.move(rows, *self.pending)
+        g, h, part = self._gradients(rows)
+        xp, bits = self.engine.where.xp, self.format.bits
+        tops = max(float(xp.max(g)), -float(xp.min(g))), float(xp.max(h))
+        pairs = zip(tops, self.units, strict=True)
+        if all(unit > 0.0 and top < math.inf and unit_of(top, bits) <= unit for top, unit in pairs):
+            self._pack(rows, g, h, part)
+        return tops
+
+    def _pack_rows(self, rows: slice) -> None:
+        self._pack(rows, *self._gradients(rows))
+
+    def _pack(self, rows: slice, g: Any, h: Any, part: Any) -> None:
+        place = self.packed[:, rows]
+        self._store("packed", rows, self.format.pack(g, h, part, self.units, place), place)
+
+    def _gradients(self, rows: slice) -> tuple[Any, Any, Any]:
+        """g, h >= 0 [outputs, rows] of a block, and the rows' weight in this round."""
+        xp = self.engine.where.xp
+        g, h = self._differentiate(rows, self.F[:, rows])
+        if h is None or self.flat:
+            h = xp.ones_like(g)
+        elif self.problem.loss.kernel is None:
+            h = xp.maximum(h, self.zero)
+        part = self._taking_part(rows)
+        return self.format.weighed(g, part), self.format.weighed(h, part), part
+
+    def _taking_part(self, rows: slice) -> Any | None:
+        """Weight of every row in this round: its sample weight, or 0 where it was not drawn."""
+        weights = None if self.format.weights is None else self.format.weights[rows]
+        if self.sampling.share == 1.0:
+            return weights
+        where, xp = self.engine.where, self.engine.where.xp
+        drawn = drawn_rows(self.sampling.seed, self.round, rows, self.sampling.share, where)
+        if weights is None:
+            return xp.astype(drawn, xp.int64 if isinstance(self.format, Fine) else xp.float64)
+        return xp.where(drawn, weights, xp.zeros_like(weights))
+
+    def _refresh(self) -> tuple[float, float]:
+        """Gradients of all rows; their largest |g| and h."""
+        largest = self.by_block(self._refresh_rows)
+        for tops in largest:  # before max, which overlooks a NaN that is not the first
+            self._check_finite(*tops)
+        top_g, top_h = (max(values) for values in zip(*largest, strict=True))
+        return top_g, top_h
+
+    def ready(self) -> bool:
+        """Integers of a new round; False where g vanishes."""
+        self.flat = False
+        top_g, top_h = self._refresh()
+        self.pending = None
+        if top_h == 0.0 < top_g:  # no second derivative anywhere: least squares for this round
+            self.flat = True
+            top_g, top_h = self._refresh()
+        if top_g == 0.0 or top_h == 0.0:
+            return False
+        units = unit_of(top_g, self.format.bits), unit_of(top_h, self.format.bits)
+        if units != self.units:
+            self.units = units
+            self.by_block(self._pack_rows)
+        return True
+
+    def drawn(self) -> Any | None:
+        """Positions of the rows that take part in this round; None: all."""
+        if self.sampling.share == 1.0:
+            return None
+        every, where = slice(0, self.n_rows), self.engine.where
+        mask = drawn_rows(self.sampling.seed, self.round, every, self.sampling.share, where)
+        return where.xp.nonzero(mask)[0]
+
+    def _check_finite(self, *derivatives: float) -> None:
+        if not all(map(math.isfinite, derivatives)):
+            raise ValueError(
+                f"loss {self.problem.loss.name!r} gave a derivative that is not finite after "
+                f"{self.round} rounds; a loss must be finite for every finite y and F."
+            )
+
+    def leaf_sums(self, leaves: Leaves, values: np.ndarray) -> np.ndarray:
+        """Sums [output, leaf] of -g at F + values, in the round's units."""
+        parts = self.by_block(lambda rows: self._leaf_sums(rows, leaves, values))
+        return np.sum(parts, axis=0)
+
+    def _leaf_sums(self, rows: slice, leaves: Leaves, values: np.ndarray) -> np.ndarray:
+        xp = self.engine.where.xp
+        g, _ = self._differentiate(rows, leaves.moved(self.F[:, rows], rows, values))
+        top = max(float(xp.max(g)), -float(xp.min(g)))
+        self._check_finite(top)
+        unit = self.units[0]
+        if isinstance(self.format, Fine):  # one block, so the unit is the same on every engine
+            unit = max(unit, unit_of(top, self.format.bits))
+        weights = None if self.format.weights is None else self.format.weights[rows]
+        q = self.format.integers(g, weights, -unit)
+        return leaves.sums(q, rows) * (unit / self.units[0])
+
+    def moved_loss(self, leaves: Leaves, values: np.ndarray) -> float:
+        """Move F; the mean loss after it."""
+        problem, xp = self.problem, self.engine.where.xp
+
+        def move(rows: slice) -> tuple[float, float]:
+            self.move(rows, leaves, values)
+            value = problem.loss.value(problem.y[..., rows], self._argument(self.F[:, rows]))
+            if value.ndim > 1:
+                value = xp.sum(value, axis=0)
+            if problem.weights is None:
+                return float(xp.sum(value)), float(value.shape[0])
+            weights = problem.weights[rows] / self.heaviest
+            return float(xp.sum(value * weights)), float(xp.sum(weights))
+
+        total, weight = map(math.fsum, zip(*self.by_block(move), strict=True))
+        return total / weight
