@@ -20,8 +20,9 @@ from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
 from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
 from ensemble_gpu.trees.statistics import WEIGHT_BITS, Statistics, class_statistics
 
-# Class weights of a bag are multiples of 2^-FACTOR_BITS.
-FACTOR_BITS = 16
+# Class weights of a bag are multiples of 2^-FACTOR_BITS, and below 2^MOST_FACTOR_BITS of them:
+# their sums, weights times bootstrap counts, stay below 2^62.
+FACTOR_BITS, MOST_FACTOR_BITS = 16, 27
 
 _FOREST = """
     n_estimators : int, default=100
@@ -61,8 +62,9 @@ class _RandomForest(TreeEstimator):
     max_samples: int | float | None
     oob_score: bool | Callable[..., float]
     warm_start: bool
-    _seed: int
-    _out_of_bag: tuple[np.ndarray, np.ndarray]
+    # how each tree's rows were drawn, and (features, classes) that the trees were grown for
+    _bags: list[Bags]
+    _grown_for: tuple[int, list | None]
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -87,8 +89,8 @@ class _RandomForest(TreeEstimator):
             super()._forget()
 
     def _grow(self, prepared: Prepared) -> None:
-        old = self._earlier(prepared)
-        plan = replace(prepared.plan, seed=self._seed) if old else prepared.plan
+        old = self._earlier()
+        plan = replace(prepared.plan, seed=self._bags[0].seed) if old else prepared.plan
         prepared = replace(prepared, plan=plan)
         start = len(old) if old else 0
         if start == self.n_estimators:
@@ -100,23 +102,30 @@ class _RandomForest(TreeEstimator):
             return
         n_rows = prepared.matrix.codes.n_rows
         bags = Bags(plan.seed, n_rows, self._draws(n_rows))
-        numbers_ = range(start, self.n_estimators)
-        trees = grow_forest(
-            prepared, bags, numbers_, self._reweigh, self.n_jobs, bool(self.oob_score)
-        )
-        self.model_ = Forest.join([*([old] if old else []), *(tree.forest for tree in trees)])
+        more = range(start, self.n_estimators)
+        trees = grow_forest(prepared, bags, more, self._reweigh, self.n_jobs)
+        self.model_ = Forest.join([*([old] if old else []), *trees])
         self.n_estimators_ = len(self.model_)
-        self._seed = plan.seed
+        self._bags = (self._bags if old else []) + [bags] * len(trees)
+        self._grown_for = self._shape
         if self.oob_score:
-            so_far = self._out_of_bag if old and hasattr(self, "_out_of_bag") else None
-            self._out_of_bag = out_of_bag(prepared, bags, trees, so_far)
             self._keep_out_of_bag(prepared)
 
-    def _earlier(self, prepared: Prepared) -> Forest | None:
+    @property
+    def _shape(self) -> tuple[int, list | None]:
+        classes = getattr(self, "classes_", None)
+        return self.n_features_in_, None if classes is None else classes.tolist()
+
+    def _earlier(self) -> Forest | None:
         """The trees of the last fit, to be added to."""
         if not (self.warm_start and hasattr(self, "model_")):
             return None
         old = self.model_
+        if self._grown_for != self._shape:
+            raise ValueError(
+                "warm_start=True adds to the trees of the last fit, so X and y must have the same "
+                f"features and classes: {self._grown_for} then, {self._shape} now."
+            )
         if len(old) > self.n_estimators:
             raise ValueError(
                 f"n_estimators must be at least {len(old)}, the trees of the last fit, with "
@@ -146,8 +155,14 @@ class _RandomForest(TreeEstimator):
 
     def _keep_out_of_bag(self, prepared: Prepared) -> None:
         """Mean outputs [rows] of the trees that have not seen the row; then their score."""
-        where = prepared.engine.where
-        total, times = self._out_of_bag
+        where, n_rows = prepared.engine.where, prepared.matrix.codes.n_rows
+        before = {bags.n_rows for bags in self._bags} - {n_rows}
+        if before:
+            raise ValueError(
+                "oob_score with warm_start=True needs the rows of the last fit; it had "
+                f"{before.pop()} rows (with weight), this one has {n_rows}."
+            )
+        total, times = out_of_bag(prepared, self._bags, self.model_)
         if (times == 0).any():
             warnings.warn(
                 "Some rows have no prediction out of bag: every tree has seen them. More trees "
@@ -260,16 +275,17 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
     def _reweigh(
         self, statistics: Statistics, drawn: np.ndarray | None, where: Where
     ) -> Statistics:
-        """Balanced within the bag: weights times n / (K n_k), rounded to 2^-FACTOR_BITS."""
+        """Balanced within the bag: weights times n / (K n_k), as integers."""
         if self.class_weight != "balanced_subsample":
             return statistics
         label = where.host(statistics.target)
         counts = np.ones(len(label)) if drawn is None else drawn
         sizes = np.bincount(label, weights=counts, minlength=self.n_classes_)
         factor = counts.sum() / (self.n_classes_ * np.maximum(sizes, 1.0))
-        integers = np.rint(np.ldexp(factor, FACTOR_BITS)).astype(np.int64)
+        bits = min(FACTOR_BITS, MOST_FACTOR_BITS - math.frexp(factor.max())[1])
+        integers = np.maximum(np.rint(np.ldexp(factor, bits)), 1.0).astype(np.int64)
         own = where.xp.take(where.put(integers), statistics.target)
-        unit = statistics.weight_unit * 2.0**-FACTOR_BITS
+        unit = statistics.weight_unit * 2.0**-bits
         return replace(statistics, weights=statistics.weights * own, weight_unit=unit)
 
     def _set_out_of_bag(
@@ -278,7 +294,7 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
     ) -> None:  # fmt: skip
         self.oob_decision_function_ = outputs
         found = np.argmax(mean[known], axis=1)
-        truth, weights = target[known], weights[known]
+        truth, weights = target[known], weights[known] / self._class_factor[target[known]]
         if callable(self.oob_score):
             self.oob_score_ = float(self.oob_score(self.classes_[truth], self.classes_[found]))
         else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.fitting import BoostedStumps, Setting
+from ensemble_gpu.boosting.fitting import BoostedStumps
 from ensemble_gpu.boosting.regressor import BoostedRegressor
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.settings import (
@@ -20,6 +20,8 @@ from ensemble_gpu.boosting.settings import (
     rescale_setting,
 )
 from ensemble_gpu.boosting.steps import STEPS
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.trees import Size
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.validation import (
     check_choice,
@@ -45,6 +47,12 @@ _SHARED = """
         Rounds at most.
     learning_rate : float in (0, 1], default={rate}
         nu: a round adds nu alpha h.
+    max_depth : int or None, default=None
+        Depth of the trees; None: stumps or, with `max_leaf_nodes`, no limit.
+    max_leaf_nodes : int or None, default=None
+        Leaves of a tree, the best grown first.
+    min_samples_leaf : int, default=1
+        Rows that each leaf of a tree must keep.
     step : {{"line_search", "newton", "constant"}}, default="{step}"
         How far to go along a stump h:
 
@@ -57,7 +65,7 @@ _SHARED = """
     subsample : float in (0, 1], default=1.0
         Probability with which a row takes part in the choice of a round's stump.
     max_features : int, float, "sqrt", "log2" or None, default=None
-        Features drawn for each round (a share, where a float); None: all.
+        Features drawn for each round, of trees for each node (a share, where a float); None: all.
     monotonic_cst : array of -1, 0, +1, dict of names, or None
         +1: the prediction may only rise with the feature; -1: only fall.
     max_bins : int or None, default=255
@@ -65,7 +73,7 @@ _SHARED = """
         distinct values is exact. None: as many as it has values (at most 65,534).
     missing : {{"abstain", "learn", "error"}}, default="abstain"
         NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
-        better; "error" refuses NaN.
+        better, as trees always do; "error" refuses NaN.
     early_stopping : bool, default=False
         Stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep the
         best round. Uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
@@ -100,7 +108,7 @@ _SHARED = """
     feature_importances_ : ndarray, share of each feature in the gains
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
-    model_ : AdditiveModel, with the best constant as intercept
+    model_ : AdditiveModel (stumps) or Forest (trees), with the best constant as intercept
     link_ : str, how outputs become predictions (losses/links.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
@@ -112,6 +120,9 @@ class _GradientBoosting(BoostedStumps):
 
     loss: str | Loss
     step: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
     subsample: float
     max_features: Any
     monotonic_cst: Any
@@ -126,6 +137,14 @@ class _GradientBoosting(BoostedStumps):
         check_integer("gram_memory", self.gram_memory, 0)
         check_flag("track_loss", self.track_loss)
         check_max_features(self.max_features)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
+            if getattr(self, name) is not None:
+                check_integer(name, getattr(self, name), low)
+
+    @property
+    def _size(self) -> Size:
+        return Size(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
 
     def _descent(self, loss: Loss, votes: bool) -> Descent:
         if self.step == "newton" and not loss.has_hessian:
@@ -143,11 +162,12 @@ class _GradientBoosting(BoostedStumps):
             signs=signs,
             votes=votes,
             gram_memory=self.gram_memory,
+            size=self._size,
         )
 
 
 class BoostingClassifier(BoostedClassifier, _GradientBoosting):
-    __doc__ = """Gradient boosting of stumps for two or more classes, trained where the arrays live.
+    __doc__ = """Gradient boosting of stumps or trees for two or more classes, where the arrays live.
 
     Parameters
     ----------
@@ -175,6 +195,9 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         step: str = "newton",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
         subsample: float = 1.0,
         max_features: Any = None,
         monotonic_cst: Any = None,
@@ -196,6 +219,9 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
         self.subsample = subsample
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
@@ -215,9 +241,14 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("stump", self.stump, ("real", "discrete"))
+        if self.stump == "discrete" and not self._size.stump:
+            raise ValueError(
+                "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
+                "ask for trees."
+            )
         classification_loss(self.loss, 2)
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
+    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
         descent = self._descent(loss, votes=self.stump == "discrete")
@@ -234,7 +265,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
 
     def _adaboost(self, loss: Loss, descent: Descent, n_classes: int) -> str | None:
         """The AdaBoost that these parameters describe, if they do."""
-        plain = descent.subsample == 1.0 and not descent.taste.signs.any()
+        plain = descent.subsample == 1.0 and not descent.taste.signs.any() and self._size.stump
         if not (
             isinstance(loss, Exponential)
             and plain
@@ -249,7 +280,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
 
 
 class BoostingRegressor(BoostedRegressor, _GradientBoosting):
-    __doc__ = """Gradient boosting of stumps for a real target, trained where the arrays live.
+    __doc__ = """Gradient boosting of stumps or trees for a real target, where the arrays live.
 
     Parameters
     ----------
@@ -269,6 +300,9 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         n_estimators: int = 100,
         learning_rate: float = 0.1,
         step: str = "line_search",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
         subsample: float = 1.0,
         max_features: Any = None,
         monotonic_cst: Any = None,
@@ -290,6 +324,9 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
         self.subsample = subsample
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
@@ -333,7 +370,7 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self._resolved_loss().check_target(place.host(target), "y_val")
         return target
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Setting:
+    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
         return regression_setting(engine, rows, keep, here, loss, descent)

@@ -48,6 +48,8 @@ class Candidate:
 class Learner(Protocol):
     """Finds candidates. `seek` adds up a round's gradients; False where there is nothing to fit."""
 
+    name: str
+
     def seek(self, gradients: Gradients) -> bool: ...
 
     def best(self, barred: list[int]) -> Candidate | None: ...
@@ -55,6 +57,8 @@ class Learner(Protocol):
 
 class Stumps:
     """Stumps from sums per (output, feature, code)."""
+
+    name = "stump"
 
     def __init__(self, codes: Codes, learner: StumpLearner) -> None:
         self.codes, self.learner = codes, learner
@@ -113,7 +117,7 @@ class Rebuild:
                 break
             barred += candidate.bars
         if best_length == 0.0:
-            self.reason = "no stump lowers the loss any further"
+            self.reason = f"no {self.learner.name} lowers the loss any further"
             return None
         self.usual = max(FORGET * self.usual, best_length)
         return best

@@ -1,13 +1,13 @@
 """From an estimator's parameters to what the loop runs on.
 
-Boosting is functional gradient descent with stumps.
-R(f) = mean of l(y_i, f(x_i)) is lowered round by round: a stump h_t fits -dl/df at the rows
-(boosting/learner.py), a step rule says how far to go along it (boosting/steps.py),
-f <- f + nu alpha_t h_t. Which strategy follows the rows depends on the loss:
+Boosting is functional gradient descent with stumps or trees. R(f) = mean of l(y_i, f(x_i)) is
+lowered round by round: a learner h_t fits -dl/df at the rows (boosting/learner.py, trees.py), a
+step rule says how far to go along it (boosting/steps.py), f <- f + nu alpha_t h_t. Which strategy
+follows the rows depends on the loss:
 
 exponential  rescale, where stump and step are those of an AdaBoost
 squared      gram: the cost of a round does not depend on the number of rows
-any other    rebuild: new gradients each round (also the two above, with subsampling)
+any other    rebuild: new gradients each round (also the two above, with subsampling or trees)
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from ensemble_gpu.boosting.fitting import Setting
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.learner import StumpLearner, Taste
-from ensemble_gpu.boosting.rebuild import Rebuild, Stumps
+from ensemble_gpu.boosting.rebuild import Learner, Rebuild, Stumps
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rows import Prepared, prepare
 from ensemble_gpu.boosting.rules import Rule, best_constant
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.trees import Size, TreePlan, Trees
 from ensemble_gpu.boosting.turns import Turns
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.integers import integer_weights
@@ -39,6 +41,7 @@ from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.link import log_loss, weighted_mean
 
 GRAM_MEMORY = 2**30
+STUMP = Size(1, None, 1)
 
 # Of validation rows: (F, target, weights) to a number, as `Setting.loss`.
 MeanLoss = Callable[[Any, Any, Any], float]
@@ -56,6 +59,7 @@ class Descent:
     seed: int
     taste: Taste
     gram_memory: int
+    size: Size
 
     @classmethod
     def of(
@@ -68,6 +72,7 @@ class Descent:
         signs: np.ndarray | None = None,
         votes: bool = False,
         gram_memory: int = GRAM_MEMORY,
+        size: Size = STUMP,
     ) -> Descent:
         p = estimator.n_features_in_
         seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
@@ -87,6 +92,7 @@ class Descent:
             seed,
             taste,
             gram_memory,
+            size,
         )
 
 
@@ -148,7 +154,7 @@ def classification_setting(
     loss: Loss,
     n_classes: int,
     descent: Descent,
-) -> Setting:
+) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
     binned = bin_rows(engine, rows, keep, descent.max_bins, here)
     binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
@@ -168,7 +174,7 @@ def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> MeanLoss:
 
 def regression_setting(
     engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: Descent
-) -> Setting:
+) -> Plan:
     """One output; the target is y itself."""
     binned = bin_rows(engine, rows, keep, descent.max_bins, here)
     scale = 1.0
@@ -201,37 +207,55 @@ def _setting(
     scale: float,
     descent: Descent,
     mean_loss: MeanLoss,
-) -> Setting:
-    where, codes, weights = engine.where, binned.matrix.codes, binned.weights
-    learner = StumpLearner(binned.matrix, descent.taste)
-    strategy: Gram | Rebuild
-    squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    if squared:
+) -> Plan:
+    """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
+    matrix, weights = binned.matrix, binned.weights
+    squared = isinstance(loss, Squared | SquaredMargin)
+    if not descent.size.stump:
+        taste = descent.taste
+        trees = Trees(matrix, descent.size, taste.signs, taste.n_features, descent.seed)
+        step = "newton" if squared else descent.step  # its best step is 1
+        strategy = _rebuild(
+            engine, binned, loss, n_outputs, scale, replace(descent, step=step), trees
+        )
+        return TreePlan(strategy, matrix, strategy.intercept, loss.link_name, mean_loss)
+    learner = StumpLearner(matrix, descent.taste)
+    strategy_: Gram | Rebuild
+    cheap = squared and descent.subsample == 1.0
+    if cheap:
         y = binned.target if n_outputs > 1 else binned.target[None, :]
         targets = integer_targets(y, integer_weights(weights, WEIGHT_BITS, engine), engine)
-        strategy = Gram(
-            engine, codes, targets, learner, descent.learning_rate, descent.gram_memory,
+        strategy_ = Gram(
+            engine, matrix.codes, targets, learner, descent.learning_rate, descent.gram_memory,
             descent.n_rounds,
         )  # fmt: skip
     else:
-        if isinstance(loss, CustomLoss):
-            y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
-            loss.try_on(y, engine.where.xp.zeros_like(y))
-        start = _best_constants(loss, binned, n_outputs, where)
-        problem = Problem(loss, binned.target, weights, start, scale)
-        sampling = Sampling(descent.subsample, descent.seed)
-        gradients = Gradients(engine, codes, problem, descent.step, sampling)
-        strategy = Rebuild(gradients, Stumps(codes, learner), descent.step, descent.learning_rate)
+        stumps = Stumps(matrix.codes, learner)
+        strategy_ = _rebuild(engine, binned, loss, n_outputs, scale, descent, stumps)
     return Setting(
-        strategy,
-        binned.matrix,
-        start=strategy.intercept,
-        constant=strategy.intercept,
+        strategy_,
+        matrix,
+        start=strategy_.intercept,
+        constant=strategy_.intercept,
         link=loss.link_name,
         loss=mean_loss,
         gains=lambda rounds: rounds.error,
-        cheap_loss=squared,
+        cheap_loss=cheap,
     )
+
+
+def _rebuild(
+    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: Descent,
+    learner: Learner,
+) -> Rebuild:  # fmt: skip
+    if isinstance(loss, CustomLoss):
+        y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
+        loss.try_on(y, engine.where.xp.zeros_like(y))
+    start = _best_constants(loss, binned, n_outputs, engine.where)
+    problem = Problem(loss, binned.target, binned.weights, start, scale)
+    sampling = Sampling(descent.subsample, descent.seed)
+    gradients = Gradients(engine, binned.matrix.codes, problem, descent.step, sampling)
+    return Rebuild(gradients, learner, descent.step, descent.learning_rate)
 
 
 def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:

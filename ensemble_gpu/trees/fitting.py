@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
@@ -82,10 +82,12 @@ PARAMETERS = """
 class Prepared:
     """Binned rows and what is added up over them.
 
-    `kept` are those of the user's n_rows that are in use (None: all).
+    `X` are all rows, categories as their numbers, as the engine takes them; `kept` are those of the
+    user's n_rows that are in use (None: all).
     """
 
     engine: Engine
+    X: Any
     matrix: BinnedMatrix
     statistics: Statistics
     categories: Categories
@@ -165,8 +167,8 @@ class TreeEstimator(ArrayEstimator):
         _check_rows("min_samples_split", self.min_samples_split, 2)
         _check_rows("min_samples_leaf", self.min_samples_leaf, 1)
         check_max_features(self.max_features)
-        _check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
-        _check_not_negative("ccp_alpha", self.ccp_alpha)
+        check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
+        check_not_negative("ccp_alpha", self.ccp_alpha)
         if self.max_bins is not None:
             check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
         if self.n_jobs is not None:
@@ -199,7 +201,9 @@ class TreeEstimator(ArrayEstimator):
         statistics = self._statistics(binned.target, binned.weights, engine)
         kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
         plan = self._plan(binned.matrix, categories, statistics)
-        return Prepared(engine, binned.matrix, statistics, categories, X.shape[0], kept, plan)
+        return Prepared(
+            engine, rows.X, binned.matrix, statistics, categories, X.shape[0], kept, plan
+        )
 
     def _plan(self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics) -> Plan:
         p, n = self.n_features_in_, matrix.codes.n_rows
@@ -224,7 +228,6 @@ class TreeEstimator(ArrayEstimator):
             self.categorical_split == "single",
             self.splitter == "random",
         )
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         return Plan(
             rule,
             self.max_depth,
@@ -233,8 +236,18 @@ class TreeEstimator(ArrayEstimator):
             float(self.min_impurity_decrease),
             count_features(self.max_features, p),
             float(self.ccp_alpha),
-            seed,
+            self._draw_seed(),
         )
+
+    def _draw_seed(self) -> int:
+        try:
+            source = check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(
+                "random_state must be None, an integer from 0 to 2^32 - 1 or a RandomState "
+                f"instance; got {self.random_state!r}."
+            ) from error
+        return int(source.randint(np.iinfo(np.int32).max))
 
     def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
         if hasattr(self, "_categories") and self._categories.labels:
@@ -251,6 +264,7 @@ class TreeEstimator(ArrayEstimator):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Each feature's share in the fall of the impurity."""
+        check_is_fitted(self, "model_")
         return self.model_.importances()
 
 
@@ -262,7 +276,7 @@ def _check_rows(name: str, value: Any, low: int) -> None:
         check_real(name, value, 0.0, 1.0)
 
 
-def _check_not_negative(name: str, value: Any) -> None:
+def check_not_negative(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number >= 0; got {value!r}.")
     if not 0.0 <= float(value) < math.inf:

@@ -12,7 +12,7 @@ from ensemble_gpu.data.validation import check_labels, check_target, check_weigh
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.trees.fitting import TreeEstimator
+from ensemble_gpu.trees.fitting import TreeEstimator, check_not_negative
 from ensemble_gpu.trees.statistics import (
     CLASS_CRITERIA,
     REAL_CRITERIA,
@@ -27,6 +27,7 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
 
     class_weight: Any
     n_classes_: int
+    _class_factor: np.ndarray
 
     _criteria = CLASS_CRITERIA
     _class_weights: tuple[str, ...] = ("balanced",)
@@ -47,17 +48,23 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
         classes, index = check_labels(y, n_rows, place, 1, "y")
         self.classes_, self.n_classes_ = classes, len(classes)
         weights = check_weights(w, n_rows, place, "sample_weight")
-        factor = self._class_factors(index, place)
-        if factor is None:
+        self._class_factor = self._class_factors(index, weights, place)
+        if (self._class_factor == 1.0).all():
             return index, weights
-        own = place.xp.take(place.put(factor), index)
-        return index, own if weights is None else own * weights
+        own = place.xp.take(place.put(self._class_factor), index)
+        own = own if weights is None else own * weights
+        if not bool(place.xp.any(own > 0.0)):
+            raise ValueError(
+                "Weights are zero for every row: sample_weight times class_weight, which is "
+                f"{self.class_weight!r}; at least one must be > 0."
+            )
+        return index, own
 
-    def _class_factors(self, index: Any, place: Where) -> np.ndarray | None:
-        """The weight of each class; None where all are 1."""
+    def _class_factors(self, index: Any, weights: Any, place: Where) -> np.ndarray:
+        """The weight of each class."""
         given = self.class_weight
-        if given is None:
-            return None
+        if given == "balanced":
+            return self._balanced(index, weights, place)
         if isinstance(given, Mapping):
             labels = self.classes_.tolist()
             unknown = [label for label in given if label not in labels]
@@ -66,14 +73,17 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
                     f"class_weight names labels that y does not hold: {unknown!r}; labels of y: "
                     f"{labels!r}."
                 )
+            for label, weight in given.items():
+                check_not_negative(f"class_weight[{label!r}]", weight)
             return np.array([float(given.get(label, 1.0)) for label in labels])
-        return self._balanced(index, place) if given == "balanced" else None
+        return np.ones(self.n_classes_)
 
-    def _balanced(self, index: Any, place: Where) -> np.ndarray:
-        """n / (K n_k)."""
+    def _balanced(self, index: Any, weights: Any, place: Where) -> np.ndarray:
+        """n / (K n_k) of the n rows that have weight, n_k of each of the K classes."""
         xp = place.xp
+        index = index if weights is None else index[weights > 0.0]
         sizes = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(self.n_classes_)]
-        return index.shape[0] / (self.n_classes_ * np.array(sizes, dtype=np.float64))
+        return sum(sizes) / (sum(map(bool, sizes)) * np.maximum(sizes, 1))
 
     def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
         return class_statistics(self.criterion, target, self.n_classes_, weights, engine)

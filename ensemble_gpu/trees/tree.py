@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
@@ -32,9 +33,11 @@ class _OneTree(TreeEstimator):
 
     def get_depth(self) -> int:
         """Edges on the longest way from the root to a leaf."""
+        check_is_fitted(self, "model_")
         return self.model_.depth(0)
 
     def get_n_leaves(self) -> int:
+        check_is_fitted(self, "model_")
         return self.model_.n_leaves(0)
 
     def apply(self, X: Any) -> Any:

@@ -54,28 +54,53 @@ class Compact(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out(roots, left, right, first, origin, child):
-    """Breadth first, siblings side by side from an even place on; place 1 of a tree is empty."""
-    start = 0
+def _survey(roots, left, right, feature, sizes, occurs):
+    """How many nodes each tree has, and which features are tested."""
+    stack = np.empty(left.shape[0] + 1, dtype=np.int64)
     for t in range(roots.shape[0]):
-        first[t] = start
-        origin[start] = origin[start + 1] = roots[t]
-        child[start] = 0
-        child[start + 1] = 1
-        end = 2
-        at = 0
-        while at < end:
-            node = origin[start + at]
-            if at == 1 or left[node] == LEAF:
-                child[start + at] = at
-            else:
-                child[start + at] = end
-                origin[start + end] = left[node]
-                origin[start + end + 1] = right[node]
-                end += 2
-            at += 1
-        start += end
-    return start
+        stack[0] = roots[t]
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            node = stack[waiting]
+            sizes[t] += 1
+            if feature[node] != LEAF:
+                occurs[feature[node]] = True
+                stack[waiting] = right[node]
+                stack[waiting + 1] = left[node]
+                waiting += 2
+
+
+@njit(cache=True, nogil=True)
+def _pack(nodes, column, shift, first, threshold, word, origin, values):
+    """Write all trees, depth first, siblings side by side; place 1 of a tree stays empty."""
+    roots, feature, node_threshold, missing_left, left, right, subset, node_values = nodes
+    stack = np.empty(left.shape[0] + 1, dtype=np.int64)
+    for t in range(roots.shape[0]):
+        start = first[t]
+        origin[start] = roots[t]
+        stack[0] = 0
+        waiting, end = 1, 2
+        while waiting > 0:
+            waiting -= 1
+            at = stack[waiting]
+            place, node = start + at, np.int64(origin[start + at])
+            for k in range(values.shape[1]):
+                values[place, k] = node_values[node, k]
+            if feature[node] == LEAF:
+                threshold[2 * place] = np.inf
+                word[2 * place + 1] = at << shift
+                continue
+            flags = (1 - np.int64(missing_left[node])) * 2 + np.int64(subset[node] >= 0)
+            is_set = subset[node] >= 0
+            threshold[2 * place] = subset[node] if is_set else node_threshold[node]
+            word[2 * place + 1] = (end << shift) | (flags << (shift - 2)) | column[feature[node]]
+            origin[start + end] = left[node]
+            origin[start + end + 1] = right[node]
+            stack[waiting] = end + 1
+            stack[waiting + 1] = end
+            waiting += 2
+            end += 2
 
 
 def _round_down(threshold: np.ndarray) -> np.ndarray:
@@ -92,36 +117,28 @@ def _fits(forest: PackedForest, largest: int, n_used: int) -> bool:
 
 
 def _make(forest: PackedForest, narrow: bool) -> Compact:
-    n_trees = len(forest.roots)
-    first = np.zeros(n_trees, dtype=np.int64)
-    origin, child = np.zeros((2, len(forest.feature) + n_trees), dtype=np.int64)
-    end = _lay_out(forest.roots, forest.left, forest.right, first, origin, child)
-    origin, child = origin[:end], child[:end]
-    feature = forest.feature[origin]
-    leaf, subset = feature == LEAF, forest.subset[origin]
-    feature = np.where(leaf, 0, feature)
-    occurs = np.bincount(feature[~leaf], minlength=1) > 0
-    used, column = np.flatnonzero(occurs), np.maximum(np.cumsum(occurs) - 1, 0)[feature]
-    largest = int(child.max(initial=0))
-    narrow = narrow and _fits(forest, largest, len(used))
+    sizes = np.zeros(len(forest.roots), dtype=np.int64)
+    occurs = np.zeros(int(forest.feature.max(initial=0)) + 1, dtype=np.bool_)
+    _survey(forest.roots, forest.left, forest.right, forest.feature, sizes, occurs)
+    ends = np.cumsum(sizes + 1)
+    used, column = np.flatnonzero(occurs), np.cumsum(occurs) - 1
+    narrow = narrow and _fits(forest, int(sizes.max(initial=0)) + 1, len(used))
     real, natural = (np.float32, np.uint32) if narrow else (np.float64, np.uint64)
     shift = FLAGS + len(used).bit_length()
-    right = ~forest.missing_left[origin] & ~leaf
-    word = (child << shift) | np.where(leaf, 0, column)
-    word |= (right.astype(np.int64) << (shift - 1)) | (
-        (subset >= 0).astype(np.int64) << (shift - 2)
-    )
-    threshold = np.where(leaf, np.inf, forest.threshold[origin])
-    threshold = np.where(subset >= 0, subset, threshold)
-    memory = np.zeros(2 * len(origin), dtype=natural)
-    memory.view(real)[::2] = _round_down(threshold) if narrow else threshold
-    memory[1::2] = word
-    has_sets = bool((subset >= 0).any())
+    n = int(ends[-1]) if len(ends) else 0
+    memory, origin = np.zeros(2 * n, dtype=natural), np.zeros(n, dtype=np.int32)
+    values = np.zeros((n, forest.values.shape[1]))
+    first = ends - sizes - 1
+    threshold = _round_down(forest.threshold) if narrow else forest.threshold
+    nodes = (
+        forest.roots, forest.feature, threshold, forest.missing_left, forest.left, forest.right,
+        forest.subset, forest.values,
+    )  # fmt: skip
+    _pack(nodes, column, shift, first, memory.view(real), memory, origin, values)
     return Compact(
-        memory.view(real), memory, np.uint64(shift), first, used, origin.astype(np.int32),
-        np.ascontiguousarray(forest.values[origin]),
-        forest.subsets.reshape(-1), 64 * forest.subsets.shape[1], has_sets,
-        float(forest.divisor), forest.intercept,
+        memory.view(real), memory, np.uint64(shift), first, used, origin, values,
+        forest.subsets.reshape(-1), 64 * forest.subsets.shape[1],
+        bool((forest.subset >= 0).any()), float(forest.divisor), forest.intercept,
     )  # fmt: skip
 
 
@@ -169,6 +186,14 @@ def _next_with_sets(at, base, threshold, word, shift, mask, cells, row, subsets,
 
 
 @njit(cache=True, nogil=True)
+def _start(first, i):
+    """Where the tree of walk i starts; None: at the beginning."""
+    if first is None:
+        return np.uint64(0)
+    return np.uint64(first[i])
+
+
+@njit(cache=True, nogil=True)
 def _walk(threshold, word, shift, subsets, width, kind, cells, stride, first, place, active):
     """place[i] = the leaf of walk i.
 
@@ -179,18 +204,12 @@ def _walk(threshold, word, shift, subsets, width, kind, cells, stride, first, pl
     remaining = np.uint64(place.shape[0])
     for i in range(remaining):
         active[i] = i
-        if first is None:
-            place[i] = 0
-        else:
-            place[i] = first[i]
+        place[i] = _start(first, i)
     while remaining > 0:
         kept = np.uint64(0)
         for j in range(remaining):
             i = active[j]
-            if first is None:
-                base = np.uint64(0)
-            else:
-                base = np.uint64(first[i])
+            base = _start(first, i)
             at, row = place[i], i * stride
             if kind == PLAIN:
                 for _ in range(STEPS):

@@ -32,7 +32,8 @@ from ensemble_gpu.kernels.growing import ERROR, GINI, SQUARED
 from ensemble_gpu.kernels.splitting import Found
 
 MOST_CELLS = 4096  # sums in shared memory: 32 KB
-MOST_THREADS = 256
+FEW_CELLS = 1024  # 8 KB: many blocks of NODE_THREADS share a multiprocessor
+NODE_THREADS = 128
 TEAM_BITS = 4  # 16 threads scan one column's codes
 NOTHING = 2**31 - 1
 WORD = 0xFFFFFFFF
@@ -407,87 +408,101 @@ def subtract(pairs, parents, sums):
         k = np.int32(k + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
-def split_rows(
-    codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
-    team_bits, scores, found,
-):  # fmt: skip
-    """The best split on each tried feature of small nodes (start, stop), straight from their rows.
+def split_rows_with(most_cells: int) -> Any:
+    """The kernel for features of so many sums at most."""
 
-    Barriers: (1) nobody adds before every cell is zero; (2) nobody scans before every add has
-    arrived; (3) the split is written down before the next feature's sums replace its own.
-    """
-    low = cuda.shared.array(MOST_CELLS, uint32)
-    high = cuda.shared.array(MOST_CELLS, int32)
-    scratch = cuda.shared.array(MOST_THREADS, int64)
-    values_ = cuda.shared.array(MOST_THREADS, float64)
-    keys = cuda.shared.array(MOST_THREADS, int32)
-    top = cuda.shared.array(1, int32)
-    counted = np.int32(min_rows > 1)
-    columns, n = np.int32(n_stats + counted), np.int32(width - 1)
-    node = np.int32(cuda.blockIdx.x)
-    while node < ranges.shape[0]:
-        own = np.int32(min(node, features.shape[0] - 1))
-        j = np.int32(cuda.blockIdx.y)
-        while j < features.shape[1]:
-            if cuda.threadIdx.x == 0:
-                top[0] = -1
-            _clear(low, high, np.int32(width * columns))
-            cuda.syncthreads()  # (1)
-            i = np.int32(ranges[node, 0] + cuda.threadIdx.x)
-            while i < ranges[node, 1]:
-                row = order[i]
-                code = code_of(codes, row, features[own, j], lane_bits)
-                at = np.int32(code * columns)
-                _add_row(label, values, row, at, n_stats, counted, low, high)
-                i = np.int32(i + cuda.blockDim.x)
-            cuda.syncthreads()  # (2)
-            _accumulate(low, high, scratch, top, n, columns, team_bits)
-            missing = _is_missing(low, high, np.int32(n * columns), columns)
-            _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
-            if cuda.threadIdx.x == 0:
-                scores[node, j] = values_[0]
-            _write(low, high, top, n, columns, missing, keys[0], found, node, j)
-            cuda.syncthreads()  # (3)
-            j = np.int32(j + cuda.gridDim.y)
-        node = np.int32(node + cuda.gridDim.x)
+    @cuda.jit(cache=True)
+    def split_rows(
+        codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
+        team_bits, scores, found,
+    ):  # fmt: skip
+        """The best split on each tried feature of small nodes (start, stop), straight from their rows.
+
+        Barriers: (1) nobody adds before every cell is zero; (2) nobody scans before every add has
+        arrived; (3) the split is written down before the next feature's sums replace its own.
+        """
+        low = cuda.shared.array(most_cells, uint32)
+        high = cuda.shared.array(most_cells, int32)
+        scratch = cuda.shared.array(NODE_THREADS, int64)
+        values_ = cuda.shared.array(NODE_THREADS, float64)
+        keys = cuda.shared.array(NODE_THREADS, int32)
+        top = cuda.shared.array(1, int32)
+        counted = np.int32(min_rows > 1)
+        columns, n = np.int32(n_stats + counted), np.int32(width - 1)
+        node = np.int32(cuda.blockIdx.x)
+        while node < ranges.shape[0]:
+            own = np.int32(min(node, features.shape[0] - 1))
+            j = np.int32(cuda.blockIdx.y)
+            while j < features.shape[1]:
+                if cuda.threadIdx.x == 0:
+                    top[0] = -1
+                _clear(low, high, np.int32(width * columns))
+                cuda.syncthreads()  # (1)
+                i = np.int32(ranges[node, 0] + cuda.threadIdx.x)
+                while i < ranges[node, 1]:
+                    row = order[i]
+                    code = code_of(codes, row, features[own, j], lane_bits)
+                    at = np.int32(code * columns)
+                    _add_row(label, values, row, at, n_stats, counted, low, high)
+                    i = np.int32(i + cuda.blockDim.x)
+                cuda.syncthreads()  # (2)
+                _accumulate(low, high, scratch, top, n, columns, team_bits)
+                missing = _is_missing(low, high, np.int32(n * columns), columns)
+                _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
+                if cuda.threadIdx.x == 0:
+                    scores[node, j] = values_[0]
+                _write(low, high, top, n, columns, missing, keys[0], found, node, j)
+                cuda.syncthreads()  # (3)
+                j = np.int32(j + cuda.gridDim.y)
+            node = np.int32(node + cuda.gridDim.x)
+
+    return split_rows
 
 
-@cuda.jit(cache=True)
-def split_sums(sums, slots, tried, width, kind, n_stats, min_rows, team_bits, scores, found):
-    """The best split on each tried feature from the sums in these slots.
+def split_sums_with(most_cells: int) -> Any:
+    """The kernel for features of so many sums at most."""
 
-    Barriers: (1) nobody scans before every sum has been loaded; (2) the split is written down
-    before the next feature's sums replace its own.
-    """
-    low = cuda.shared.array(MOST_CELLS, uint32)
-    high = cuda.shared.array(MOST_CELLS, int32)
-    scratch = cuda.shared.array(MOST_THREADS, int64)
-    values_ = cuda.shared.array(MOST_THREADS, float64)
-    keys = cuda.shared.array(MOST_THREADS, int32)
-    top = cuda.shared.array(1, int32)
-    columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
-    cells = np.int32(width * columns)
-    node = np.int32(cuda.blockIdx.x)
-    while node < slots.shape[0]:
-        j = np.int32(cuda.blockIdx.y)
-        while j < tried:
-            if cuda.threadIdx.x == 0:
-                top[0] = -1
-            k = np.int32(cuda.threadIdx.x)
-            while k < cells:
-                _store(low, high, k, sums[slots[node], np.int64(j) * cells + k])
-                k = np.int32(k + cuda.blockDim.x)
-            cuda.syncthreads()  # (1)
-            _accumulate(low, high, scratch, top, n, columns, team_bits)
-            missing = _is_missing(low, high, np.int32(n * columns), columns)
-            _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
-            if cuda.threadIdx.x == 0:
-                scores[node, j] = values_[0]
-            _write(low, high, top, n, columns, missing, keys[0], found, node, j)
-            cuda.syncthreads()  # (2)
-            j = np.int32(j + cuda.gridDim.y)
-        node = np.int32(node + cuda.gridDim.x)
+    @cuda.jit(cache=True)
+    def split_sums(sums, slots, tried, width, kind, n_stats, min_rows, team_bits, scores, found):
+        """The best split on each tried feature from the sums in these slots.
+
+        Barriers: (1) nobody scans before every sum has been loaded; (2) the split is written down
+        before the next feature's sums replace its own.
+        """
+        low = cuda.shared.array(most_cells, uint32)
+        high = cuda.shared.array(most_cells, int32)
+        scratch = cuda.shared.array(NODE_THREADS, int64)
+        values_ = cuda.shared.array(NODE_THREADS, float64)
+        keys = cuda.shared.array(NODE_THREADS, int32)
+        top = cuda.shared.array(1, int32)
+        columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
+        cells = np.int32(width * columns)
+        node = np.int32(cuda.blockIdx.x)
+        while node < slots.shape[0]:
+            j = np.int32(cuda.blockIdx.y)
+            while j < tried:
+                if cuda.threadIdx.x == 0:
+                    top[0] = -1
+                k = np.int32(cuda.threadIdx.x)
+                while k < cells:
+                    _store(low, high, k, sums[slots[node], np.int64(j) * cells + k])
+                    k = np.int32(k + cuda.blockDim.x)
+                cuda.syncthreads()  # (1)
+                _accumulate(low, high, scratch, top, n, columns, team_bits)
+                missing = _is_missing(low, high, np.int32(n * columns), columns)
+                _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
+                if cuda.threadIdx.x == 0:
+                    scores[node, j] = values_[0]
+                _write(low, high, top, n, columns, missing, keys[0], found, node, j)
+                cuda.syncthreads()  # (2)
+                j = np.int32(j + cuda.gridDim.y)
+            node = np.int32(node + cuda.gridDim.x)
+
+    return split_sums
+
+
+split_rows, split_rows_large = (split_rows_with(n) for n in (FEW_CELLS, MOST_CELLS))
+split_sums, split_sums_large = (split_sums_with(n) for n in (FEW_CELLS, MOST_CELLS))
 
 
 @cuda.jit(cache=True)
@@ -560,6 +575,10 @@ def fits(width: int, columns: int) -> bool:
     return width * columns <= MOST_CELLS
 
 
+def _are_few(width: int, n_stats: int, min_rows: int) -> bool:
+    return width * (n_stats + (min_rows > 1)) <= FEW_CELLS
+
+
 def team_bits_of(block: int) -> np.int32:
     return np.int32(min(TEAM_BITS, block.bit_length() - 1))
 
@@ -591,9 +610,9 @@ def launch_split_rows(
     stream: Any, codes: Any, order: Any, label: Any, values: Any, ranges: Any, features: Any,
     best: Best,
 ) -> None:  # fmt: skip
-    block = plan.feature_threads
+    block, few = plan.node_threads, _are_few(width, n_stats, min_rows)
     launch(
-        split_rows, plan.pair_blocks(best.n, best.tried), block, stream, codes, order, label,
+        split_rows if few else split_rows_large, plan.pair_blocks(best.n, best.tried), block, stream, codes, order, label,
         values, ranges, features, np.int32(lane_bits), np.int32(width), np.int32(kind),
         np.int32(n_stats), np.int32(min_rows), team_bits_of(block), best.scores_, best.found_,
     )  # fmt: skip
@@ -603,9 +622,9 @@ def launch_split_sums(
     tried: int, width: int, kind: int, n_stats: int, min_rows: int, plan: LaunchPlan, stream: Any,
     sums: Any, slots: Any, best: Best,
 ) -> None:  # fmt: skip
-    block = plan.feature_threads
+    block, few = plan.node_threads, _are_few(width, n_stats, min_rows)
     launch(
-        split_sums, plan.pair_blocks(best.n, tried), block, stream, sums, slots, np.int32(tried),
+        split_sums if few else split_sums_large, plan.pair_blocks(best.n, tried), block, stream, sums, slots, np.int32(tried),
         np.int32(width), np.int32(kind), np.int32(n_stats), np.int32(min_rows),
         team_bits_of(block), best.scores_, best.found_,
     )  # fmt: skip

@@ -16,7 +16,8 @@ class LaunchPlan:
     `blocks` is for the kernels that walk over rows: few, because each block ends with a flush of
     its whole histogram. `part_rows` is the fewest rows worth a block.
     `feature_blocks` is for the score, one feature a block at a time.
-    `busy_blocks` is for one row a thread, without shared memory.
+    `busy_blocks` is for one row a thread, without shared memory. `node_threads` and `node_blocks`
+    are for trees, one feature of a node a block at a time.
     """
 
     threads: int
@@ -25,6 +26,8 @@ class LaunchPlan:
     feature_threads: int
     feature_blocks: int
     busy_blocks: int = 1024
+    node_threads: int = 128
+    node_blocks: int = 2048
 
     def row_blocks(self, n_rows: int) -> int:
         """Blocks for one row a thread."""
@@ -32,11 +35,11 @@ class LaunchPlan:
 
     def pair_blocks(self, n: int, m: int) -> tuple[int, int]:
         """A grid of two axes for n times m pieces of work, such as nodes and features."""
-        second = max(1, min(m, self.feature_blocks))
-        return max(1, min(n, self.feature_blocks // second)), second
+        second = max(1, min(m, self.node_blocks))
+        return max(1, min(n, self.node_blocks // second)), second
 
     def __post_init__(self) -> None:
-        for name, limit in (("threads", 512), ("feature_threads", 256)):
+        for name, limit in (("threads", 512), ("feature_threads", 256), ("node_threads", 128)):
             value = getattr(self, name)
             if not 1 <= value <= limit or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two up to {limit}; got {value}.")
@@ -56,13 +59,16 @@ def device_plan(processors: int) -> LaunchPlan:
         feature_threads=256,
         feature_blocks=1024,
         busy_blocks=8 * processors,
+        node_threads=128,
+        node_blocks=32 * processors,
     )
 
 
 # The simulator starts one operating-system thread per CUDA thread: as few as show every barrier.
 SIMULATOR_PLAN = LaunchPlan(
-    threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2, busy_blocks=2
-)
+    threads=4, blocks=2, part_rows=64, feature_threads=4, feature_blocks=2, busy_blocks=2,
+    node_threads=4, node_blocks=2,
+)  # fmt: skip
 
 
 def launch(kernel: Any, grid: int | tuple[int, int], block: int, stream: Any, *args: Any) -> None:

@@ -59,6 +59,8 @@ _TREE_ROWS = (
 _ORDER = _FLAGS = Array("int32", 1)
 _NODES, _SUBSETS = Array("int32", 2), Array("uint64", 2)
 _BEST = (_FLOATS, Array("int64", 3))
+_SPLIT_ROWS = (*_TREE_ROWS, *(6 * ("int32",)), *_BEST)
+_SPLIT_SUMS = (_SUMS, Array("int32", 1), *(6 * ("int32",)), *_BEST)
 _FOREST = (Array("int32", 1), _NODES, Array("float64", 1), _SUBSETS)
 _FOREST_VALUES = (_FLOATS, "float64", Array("float64", 1), _FLOATS)
 # X as users have it.
@@ -83,8 +85,10 @@ SIGNATURES: dict[str, list[tuple[Argument, ...]]] = {
     "sum_parts": [(*_TREE_ROWS, *(5 * ("int32",)), _SUMS)],
     "sum_direct": [(*_TREE_ROWS, *(4 * ("int32",)), _SUMS)],
     "subtract": [(_NODES, _SUMS, _SUMS)],
-    "split_rows": [(*_TREE_ROWS, *(6 * ("int32",)), *_BEST)],
-    "split_sums": [(_SUMS, Array("int32", 1), *(6 * ("int32",)), *_BEST)],
+    "split_rows": [_SPLIT_ROWS],
+    "split_rows_large": [_SPLIT_ROWS],
+    "split_sums": [_SPLIT_SUMS],
+    "split_sums_large": [_SPLIT_SUMS],
     "choose_feature": [(*_BEST, Array("int32", 2), _SUMS, _FLOATS)],
     "mark": [(_CODES, _ORDER, _NODES, _SUBSETS, "int32", "int32", _FLAGS, _FLAGS)],
     "scatter": [(_ORDER, _NODES, *(4 * (_FLAGS,)))],
@@ -114,7 +118,9 @@ KERNELS: dict[str, Any] = {
     "sum_direct": growing.sum_direct,
     "subtract": growing.subtract,
     "split_rows": growing.split_rows,
+    "split_rows_large": growing.split_rows_large,
     "split_sums": growing.split_sums,
+    "split_sums_large": growing.split_sums_large,
     "choose_feature": growing.choose_feature,
     "mark": partition.mark,
     "scatter": partition.scatter,

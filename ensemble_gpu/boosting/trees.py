@@ -1,0 +1,181 @@
+"""Trees as the weak learner of gradient boosting.
+
+A tree is grown on the sums of second derivatives H and of minus gradients G: a split is worth
+G_L^2 / H_L + G_R^2 / H_R - G^2 / H, the fall of the loss's quadratic model (twice), and a leaf
+fits -gradient by G / H. For several outputs the gains add up, and a leaf has a value for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.gradients import Gradients, TreeLeaves
+from ensemble_gpu.boosting.rebuild import Candidate, Rebuild
+from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.kernels.growing import LEAF, SQUARED, Rule, Sample
+from ensemble_gpu.model.forest import Forest
+from ensemble_gpu.model.nodes import Nodes
+from ensemble_gpu.trees.build import preorder
+from ensemble_gpu.trees.grow import Grown, Limits, grow, root_key
+
+# Any fall of the loss is worth a split.
+LEAST_GAIN = float(np.finfo(np.float64).smallest_subnormal)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a tree may become."""
+
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+
+    @property
+    def stump(self) -> bool:
+        """A single split, which has a strategy of its own."""
+        lone = self.max_depth == 1 or self.max_leaf_nodes == 2
+        unlimited = self.max_depth is None and self.max_leaf_nodes is None
+        return (lone or unlimited) and self.min_samples_leaf == 1
+
+
+@dataclass(frozen=True)
+class TreeRound:
+    """A round: a grown tree; `values[output, node]` is what the model adds in its leaves."""
+
+    name: ClassVar[str] = "tree"
+
+    grown: Grown
+    values: np.ndarray
+    alpha: float
+    error: float
+    perfect: bool = False
+
+
+class Trees:
+    """Trees from the gradients of a round; features are drawn anew for every node."""
+
+    name = "tree"
+
+    def __init__(
+        self, matrix: BinnedMatrix, size: Size, signs: np.ndarray, n_features: int, seed: int
+    ) -> None:
+        p = len(matrix.edges)
+        categorical = np.zeros(p, dtype=bool)
+        self.matrix, self.seed = matrix, seed
+        self.rule = Rule(SQUARED, size.min_samples_leaf, signs, categorical, False, False)
+        depth = size.max_depth
+        self.limits = Limits(depth, size.max_leaf_nodes, 2, LEAST_GAIN, n_features)
+
+    def seek(self, gradients: Gradients) -> bool:
+        engine = gradients.engine
+        xp, where = engine.where.xp, engine.where
+        values = gradients.format.moments(gradients.packed)
+        rows = gradients.drawn()
+        self.gradients, n = gradients, values.shape[1]
+        self.sample = Sample(rows, None, values, n)
+        self.root = where.host(xp.sum(values, axis=0))
+        self.n_rows = gradients.n_rows if rows is None else rows.shape[0]
+        return self.n_rows > 0 and bool((self.root[: n // 2] > 0).any())
+
+    def best(self, barred: list[int]) -> Candidate | None:
+        gradients, codes = self.gradients, self.matrix.codes
+        engine, half = gradients.engine, self.sample.n_stats // 2
+        grower = engine.grower(codes, self.sample, self.rule)
+        key = root_key(self.seed, gradients.round)
+        grown = grow(grower, self.rule, self.limits, self.root, self.n_rows, key, 0, False)
+        if len(grown.feature) == 1:
+            return None
+        H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
+        leaf = grown.feature == LEAF
+        c = np.where(leaf & (H > 0), S / np.maximum(H, 1), 0.0)
+        if self.rule.monotone:
+            c = np.where(leaf, np.clip(c, grown.bounds[:, 0], grown.bounds[:, 1]), 0.0)
+        leaves = TreeLeaves(engine, engine.leaves(codes, grown.code_tree()), len(leaf))
+        gain = float(grown.gain[~leaf].sum())
+
+        def made(values: np.ndarray, alpha: float, error: float) -> TreeRound:
+            return TreeRound(grown, values, alpha, error)
+
+        return Candidate(c, S * leaf, gain, leaves, made, [])
+
+
+@dataclass(frozen=True)
+class TreePlan(Plan):
+    """Rounds of trees: their sum is a Forest."""
+
+    strategy: Rebuild
+    matrix: BinnedMatrix
+    start: np.ndarray
+    link: str
+    loss: Callable[[Any, Any, Any], float]
+    cheap_loss: bool = False
+
+    def added(self, round_: TreeRound, X: Any, where: Where) -> Any:
+        return self._forest([round_], np.zeros_like(self.start))(X)
+
+    def told(self, round_: TreeRound) -> dict[str, Any]:
+        grown = round_.grown
+        feature = int(grown.feature[0])
+        threshold = self.matrix.threshold(feature, int(grown.bin[0]))
+        return {"feature": feature, "threshold": threshold, "values": round_.values.copy()}
+
+    def outcome(self, rounds: Sequence[TreeRound], n_features: int) -> Outcome:
+        gains = np.zeros(n_features)
+        for round_ in rounds:
+            inner = round_.grown.feature != LEAF
+            gains += np.bincount(
+                round_.grown.feature[inner], round_.grown.gain[inner], minlength=n_features
+            )
+        return Outcome(self._forest(rounds, self.start), shares(gains))
+
+    def _forest(self, rounds: Sequence[TreeRound], intercept: np.ndarray) -> Forest:
+        """The sum of the rounds' trees; of a single leaf of value 0 where there is none."""
+        parts = [self._nodes(r.grown, r.values) for r in rounds] or [self._leaf()]
+        starts = np.cumsum([0, *(len(nodes) for nodes in parts)])
+        moved = [nodes.moved(int(by), 0) for nodes, by in zip(parts, starts, strict=False)]
+        return Forest(
+            Nodes.join(moved),
+            starts[:-1],
+            len(self.matrix.edges),
+            intercept=intercept,
+            average=False,
+        )
+
+    def _leaf(self) -> Nodes:
+        outputs = len(self.start)
+        leaf, nothing = np.array([LEAF]), np.zeros(1)
+        return Nodes(
+            leaf, np.full(1, np.nan), np.zeros(1, dtype=bool), leaf, leaf, leaf,
+            np.zeros((1, outputs)), nothing, np.zeros(1, dtype=np.int64), nothing,
+        )  # fmt: skip
+
+    def _nodes(self, grown: Grown, values: np.ndarray) -> Nodes:
+        order = preorder(grown.left, grown.right)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        feature, last_bin = grown.feature[order], grown.bin[order]
+        inner = feature != LEAF
+        threshold = np.full(len(order), np.nan)
+        threshold[inner] = [
+            self.matrix.threshold(f, b)
+            for f, b in zip(feature[inner].tolist(), last_bin[inner].tolist(), strict=True)
+        ]
+        half = values.shape[0]
+        return Nodes(
+            feature,
+            threshold,
+            grown.missing_left[order] & inner,
+            np.where(inner, place[grown.left[order]], LEAF),
+            np.where(inner, place[grown.right[order]], LEAF),
+            np.full(len(order), LEAF, dtype=np.int64),
+            values.T[order],
+            np.zeros(len(order)),
+            grown.n_rows[order],
+            grown.sums[order, :half].sum(axis=1).astype(np.float64),
+        )

@@ -1,0 +1,193 @@
+"""With max_bins=None a tree is that of scikit-learn, wherever no two splits tie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import tree as peers
+
+from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.trees.problems import integer_weights, overlapping, without_ties
+
+CLASSES = ["iris", "wine", "breast cancer", "digits", "twonorm", "ringnorm", "waveform"]
+CASES = [(name, c) for name in CLASSES for c in ("gini", "entropy")]
+CASES += [("diabetes", c) for c in ("squared_error", "poisson")]
+
+
+def both(criterion: str, **params: Any) -> tuple[Any, Any]:
+    """Our tree and scikit-learn's."""
+    own, peer = (
+        (DecisionTreeRegressor, peers.DecisionTreeRegressor)
+        if criterion in ("squared_error", "poisson")
+        else (DecisionTreeClassifier, peers.DecisionTreeClassifier)
+    )
+    return (
+        own(criterion=criterion, max_bins=None, **params),
+        peer(criterion=criterion, random_state=0, **params),
+    )
+
+
+def node_rows(estimator: Any, X: np.ndarray) -> set[frozenset[int]]:
+    """The sets of rows that come together in a node."""
+    path = estimator.decision_path(X).tocsc()
+    return {frozenset(own.tolist()) for own in np.split(path.indices, path.indptr[1:-1])}
+
+
+def assert_same_nodes(found: Any, peer: Any) -> None:
+    """Equal node by node; both are in preorder."""
+    nodes, tree = found.model_.nodes, peer.tree_
+    assert len(nodes) == tree.node_count
+    inner = tree.feature >= 0
+    np.testing.assert_array_equal(nodes.feature, np.where(inner, tree.feature, LEAF))
+    np.testing.assert_allclose(nodes.threshold[inner], tree.threshold[inner], rtol=1e-12)
+    np.testing.assert_array_equal(nodes.left, tree.children_left)
+    np.testing.assert_array_equal(nodes.right, tree.children_right)
+    np.testing.assert_array_equal(nodes.n_samples, tree.n_node_samples)
+    np.testing.assert_allclose(nodes.weight, tree.weighted_n_node_samples, rtol=1e-12)
+    np.testing.assert_allclose(nodes.value, tree.value[:, 0, :], rtol=1e-9, atol=1e-12)
+    scale = 1e-9 * tree.impurity[0]
+    np.testing.assert_allclose(nodes.impurity, tree.impurity, rtol=1e-9, atol=scale)
+    np.testing.assert_allclose(
+        found.feature_importances_, peer.feature_importances_, rtol=1e-7, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(("name", "criterion"), CASES)
+@pytest.mark.parametrize("params", [{"max_depth": 3}, {"min_samples_leaf": 25}], ids=str)
+def test_large_nodes_are_those_of_scikit_learn(name, criterion, params):
+    X, y = overlapping(name)
+    found, peer = both(criterion, **params)
+    assert_same_nodes(found.fit(X, y), peer.fit(X, y))
+    if hasattr(peer, "predict_proba"):
+        np.testing.assert_allclose(found.predict_proba(X), peer.predict_proba(X), atol=1e-12)
+    np.testing.assert_allclose(found.predict(X), peer.predict(X), rtol=1e-12)
+    np.testing.assert_array_equal(found.apply(X), peer.apply(X))
+    assert (found.get_depth(), found.get_n_leaves()) == (peer.get_depth(), peer.get_n_leaves())
+
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "none": {},
+    "depth": {"max_depth": 6},
+    "best first": {"max_leaf_nodes": 12},
+    "best first, to the end": {"max_leaf_nodes": 10_000},
+    "rows to split": {"min_samples_split": 20},
+    "share of rows to split": {"min_samples_split": 0.1},
+    "rows of a leaf": {"min_samples_leaf": 4},
+    "share of rows of a leaf": {"min_samples_leaf": 0.03},
+    "gain": {"min_impurity_decrease": 0.004},
+    "pruning": {"ccp_alpha": 0.004},
+    "all together": {
+        "max_depth": 5, "max_leaf_nodes": 9, "min_samples_split": 12, "min_samples_leaf": 3,
+        "min_impurity_decrease": 0.002,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "criterion"), CASES)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_every_node_has_the_rows_that_it_has_in_scikit_learn(name, criterion, limit):
+    X, y = without_ties(name)
+    params = dict(LIMITS[limit])
+    if criterion == "squared_error":  # impurities are squares of y there
+        params |= {k: 1e4 * params[k] for k in {"min_impurity_decrease", "ccp_alpha"} & {*params}}
+    weights = integer_weights(len(y))
+    found, peer = both(criterion, **params)
+    found.fit(X, y, weights), peer.fit(X, y, weights)
+    assert node_rows(found, X) == node_rows(peer, X)
+    assert found.get_n_leaves() == peer.get_n_leaves() > 1
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 5.0, 1: 2.0}], ids=str)
+@pytest.mark.parametrize("name", ["breast cancer", "waveform"])
+def test_class_weights_are_those_of_scikit_learn(name, class_weight):
+    X, y = overlapping(name)
+    found, peer = both("gini", class_weight=class_weight, max_depth=3, min_samples_leaf=10)
+    assert_same_nodes(found.fit(X, y), peer.fit(X, y))
+
+
+@pytest.mark.parametrize(("name", "criterion"), [c for c in CASES if c[0] != "digits"])
+def test_missing_values_take_the_side_that_scikit_learn_gives_them(name, criterion):
+    X, y = without_ties(name)
+    X = X.copy()
+    X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    weights = integer_weights(len(y))
+    found, peer = both(criterion, max_depth=4, min_samples_leaf=8)
+    found.fit(X, y, weights), peer.fit(X, y, weights)
+    assert node_rows(found, X) == node_rows(peer, X)
+
+
+@pytest.mark.parametrize(("name", "criterion"), CASES)
+def test_the_pruning_path_is_that_of_scikit_learn(name, criterion):
+    X, y = without_ties(name)
+    weights = integer_weights(len(y))
+    found, peer = (
+        estimator.cost_complexity_pruning_path(X, y, weights)
+        for estimator in both(criterion, max_depth=6)
+    )
+    scale = 1e-9 * peer.impurities[-1]
+    np.testing.assert_allclose(found.impurities, peer.impurities, rtol=1e-9, atol=scale)
+    np.testing.assert_allclose(found.ccp_alphas, peer.ccp_alphas, rtol=1e-7, atol=scale)
+
+
+@pytest.mark.parametrize("criterion", ["gini", "squared_error"])
+def test_an_alpha_of_the_path_leaves_the_tree_of_the_path(criterion):
+    X, y = without_ties("iris" if criterion == "gini" else "diabetes")
+    estimator, _ = both(criterion, max_depth=6)
+    path = estimator.cost_complexity_pruning_path(X, y)
+    assert not hasattr(estimator, "model_")
+    assert (np.diff(path.ccp_alphas) >= 0).all()
+    assert (np.diff(path.impurities) >= 0).all()
+    sizes = []
+    for alpha, risk in zip(path.ccp_alphas, path.impurities, strict=True):
+        estimator.set_params(ccp_alpha=alpha * (1 + 1e-9)).fit(X, y)
+        nodes = estimator.model_.nodes
+        leaf = nodes.feature == LEAF
+        left = float((nodes.weight * nodes.impurity)[leaf].sum() / nodes.weight[0])
+        assert left >= risk * (1 - 1e-9)
+        sizes.append(estimator.get_n_leaves())
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == 1
+    assert sizes[0] > 10
+
+
+@pytest.mark.parametrize("weight", [3.0, 0.1])
+def test_equal_weights_change_only_the_weights_of_the_nodes(weight):
+    X, y = without_ties("wine")
+    plain = DecisionTreeClassifier().fit(X, y).model_.nodes
+    found = DecisionTreeClassifier().fit(X, y, np.full(len(y), weight)).model_.nodes
+    for name in ("feature", "threshold", "left", "right", "n_samples"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+    np.testing.assert_allclose(found.weight, weight * plain.weight, rtol=1e-12)
+    np.testing.assert_allclose(found.value, plain.value, atol=1e-12)
+
+
+@pytest.mark.parametrize("exponent", [-300, -200, -30, 0, 30, 150])
+def test_the_scale_of_a_target_changes_only_the_values(exponent):
+    X, y = without_ties("diabetes")
+    y = y - 152.0
+    plain = DecisionTreeRegressor(max_depth=4).fit(X, y).model_.nodes
+    scale = 2.0 ** np.round(exponent * np.log2(10.0))
+    found = DecisionTreeRegressor(max_depth=4).fit(X, y * scale).model_.nodes
+    np.testing.assert_array_equal(found.feature, plain.feature)
+    np.testing.assert_array_equal(found.threshold, plain.threshold)
+    np.testing.assert_allclose(found.value, plain.value * scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("value", [0.0, -3.7, 1e-310, 1e300, -1.7e308])
+def test_a_constant_target_is_predicted(value):
+    X, _ = without_ties("iris")
+    found = DecisionTreeRegressor().fit(X, np.full(len(X), value))
+    assert found.get_n_leaves() == 1
+    np.testing.assert_allclose(found.predict(X), value, rtol=1e-12)
+    assert found.feature_importances_.tolist() == [0.0] * 4
+
+
+def test_one_class_is_a_single_leaf():
+    X, _ = without_ties("iris")
+    found = DecisionTreeClassifier().fit(X, ["only"] * len(X))
+    assert found.get_n_leaves() == 1
+    assert found.predict(X[:2]).tolist() == ["only", "only"]
+    np.testing.assert_array_equal(found.predict_proba(X), 1.0)
