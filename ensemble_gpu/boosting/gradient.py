@@ -167,7 +167,7 @@ class _GradientBoosting(BoostedStumps):
 
 
 class BoostingClassifier(BoostedClassifier, _GradientBoosting):
-    __doc__ = """Gradient boosting of stumps or trees for two or more classes, where the arrays live.
+    __doc__ = """Gradient boosting of stumps or trees for several classes, where the arrays live.
 
     Parameters
     ----------
