@@ -13,6 +13,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.boosting.rules import rule_for, shrinkage
+from ensemble_gpu.model.committee import Committee
 
 EXPONENTIAL = ("real", "discrete", "gentle")
 
@@ -72,6 +73,8 @@ def _margins(estimator: Any, X: Any, own: np.ndarray) -> np.ndarray:
 
 def _largest_margin(model: Any) -> float:
     """What the margin would be for a row that every round gets right with all its might."""
+    if isinstance(model, Committee):
+        return model.largest_margin or 1.0
     values = model.rounds.values
     spread = 2.0 * np.abs(values) if model.n_outputs == 1 else np.ptp(values, axis=1, keepdims=True)
     constant = 2.0 * np.abs(model.intercept) if model.n_outputs == 1 else np.ptp(model.intercept)
@@ -106,6 +109,11 @@ def training_error_bound(estimator: Any) -> np.ndarray:
             "The bound holds for AdaBoostClassifier with variant one of "
             f"{', '.join(map(repr, EXPONENTIAL))}; got {type(estimator).__name__} with variant "
             f"{variant!r}."
+        )
+    if variant == "real" and n_classes > 2 and isinstance(estimator.model_, Committee):
+        raise ValueError(
+            "There is no bound for SAMME.R (variant='real' with an estimator, three or more "
+            "classes); it holds with variant='discrete'."
         )
     rule = rule_for(variant, n_classes)
     c = n_classes / 2.0 if rule.reports == "Z" else 1.0

@@ -12,10 +12,16 @@ from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.additive import AdditiveEstimator
-from ensemble_gpu.boosting.loop import Trace, Validation, boost, call_callbacks
+from ensemble_gpu.boosting.loop import Trace, boost
 from ensemble_gpu.boosting.rows import Rows, hold_out
 from ensemble_gpu.boosting.strategy import Outcome, Plan, Strategy, Stump, shares
-from ensemble_gpu.boosting.watching import History, TrainingLoss, metric_value
+from ensemble_gpu.boosting.watching import (
+    History,
+    TrainingLoss,
+    Validation,
+    call_callbacks,
+    metric_value,
+)
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.validation import (

@@ -145,7 +145,7 @@ class Foreign:
         self.verdict: Verdict | None = None
         self.round, self.loss, self.reason = 0, 1.0, ""
 
-    def best_stump(self) -> Member | None:
+    def best(self) -> Member | None:
         D = np.exp(self.logs - self.logs.max())
         D = D / D.sum()
         learner = self._fitted(D)

@@ -147,7 +147,7 @@ class Gram:
         self.visits = np.zeros(codes.n_features, dtype=np.int64)
         self.reason = ""
 
-    def best_stump(self) -> Stump | None:
+    def best(self) -> Stump | None:
         split = self.learner.best(self.S, self.H, [])
         if split is None:
             self.reason = "no stump lowers the loss any further"

@@ -98,7 +98,7 @@ class Rebuild:
         self.usual = 0.0
         self.reason = ""
 
-    def best_stump(self) -> Any | None:
+    def best(self) -> Any | None:
         """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
         loss = self.gradients.problem.loss
         has_kinks = self.step == "line_search" and not loss.has_hessian

@@ -174,7 +174,7 @@ class Rescale:
         self.scale = np.ldexp(1.0, exponent - self.top_exponent)
         self.rounds_since = 0
 
-    def best_stump(self) -> Stump | None:
+    def best(self) -> Stump | None:
         rule = self.rule
         np.multiply(rule.chance, self.scale, out=self.criterion.abstention)
         split = self.histograms.split(self.scale, self.criterion)

@@ -33,11 +33,11 @@ class Turns:
     def _propose(self, k: int) -> None:
         """The best stump of class k, and by how much it lowers its weights, which began as 1."""
         strategy = self.classes[k]
-        stump = strategy.best_stump()
+        stump = strategy.best()
         self.proposals[k] = stump
         self.falls[k] = strategy.loss - strategy.training_loss(stump) if stump else 0.0
 
-    def best_stump(self) -> Stump | None:
+    def best(self) -> Stump | None:
         fall = max(self.falls)
         self.turn = self.falls.index(fall)
         stump = self.proposals[self.turn]

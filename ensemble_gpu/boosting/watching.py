@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.strategy import Strategy, Stump
-from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.model.additive import stump_values
+from ensemble_gpu.boosting.strategy import Plan, Strategy
 
 
 @dataclass(frozen=True)
@@ -21,13 +19,14 @@ class RoundInfo:
     """What a callback sees after a round.
 
     The stump is x[feature] <= threshold, with `values[output, leaf]` for left, right and
-    abstaining rows. Losses are None where nobody computes them.
+    abstaining rows; None where a round is not a stump. Losses are None where nobody computes
+    them.
     """
 
     round: int
     n_rounds: int
-    feature: int
-    threshold: float
+    feature: int | None
+    threshold: float | None
     error: float
     alpha: float
     validation_loss: float | None
@@ -55,12 +54,12 @@ class History:
 class TrainingLoss:
     """Asks the strategy for the training loss after each round."""
 
-    def __init__(self, strategy: Strategy) -> None:
+    def __init__(self, strategy: Strategy[Any]) -> None:
         self.strategy = strategy
         self.history: list[float] = []
 
-    def __call__(self, n_rounds: int, stump: Stump) -> None:
-        self.history.append(self.strategy.training_loss(stump))
+    def __call__(self, n_rounds: int, round_: Any) -> None:
+        self.history.append(self.strategy.training_loss(round_))
 
 
 def metric_value(answer: Any) -> float:
@@ -82,25 +81,21 @@ class Validation:
 
     def __init__(
         self,
+        plan: Plan,
         X: Any,
-        start: np.ndarray,
         evaluate: Callable[[Any], float],
-        matrix: BinnedMatrix,
         where: Where,
         patience: int | None,
     ) -> None:
-        self.X, self.evaluate = X, evaluate
-        self.matrix, self.where, self.patience = matrix, where, patience
-        zeros = where.zeros((X.shape[0], len(start)), where.xp.float64)
-        self.F = zeros + where.put(start)[None, :]
+        self.plan, self.X, self.evaluate = plan, X, evaluate
+        self.where, self.patience = where, patience
+        zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
+        self.F = zeros + where.put(plan.start)[None, :]
         self.history: list[float] = []
         self.best, self.best_round = math.inf, 1
 
-    def __call__(self, n_rounds: int, stump: Stump) -> str | None:
-        x = self.X[:, stump.feature]
-        threshold = self.matrix.threshold(stump.feature, stump.bin)
-        added = stump_values(x, threshold, stump.missing_leaf, stump.values, self.where)
-        self.F = self.F + added
+    def __call__(self, n_rounds: int, round_: Any) -> str | None:
+        self.F = self.F + self.plan.added(round_, self.X, self.where)
         self.history.append(self.evaluate(self.F))
         if self.history[-1] < self.best:
             self.best, self.best_round = self.history[-1], n_rounds
@@ -113,23 +108,21 @@ class Validation:
 def call_callbacks(
     callbacks: Iterable[Callback],
     n_rounds: int,
-    matrix: BinnedMatrix,
+    plan: Plan,
     training: TrainingLoss | None,
     validation: Validation | None,
-) -> Callable[[int, Stump], str | None]:
+) -> Callable[[int, Any], str | None]:
     """A watcher that tells every callback; any that returns True stops the fit."""
 
-    def watch(round_: int, stump: Stump) -> str | None:
+    def watch(number: int, round_: Any) -> str | None:
         info = RoundInfo(
-            round_,
-            n_rounds,
-            stump.feature,
-            matrix.threshold(stump.feature, stump.bin),
-            stump.error,
-            stump.alpha,
-            validation.history[-1] if validation else None,
-            training.history[-1] if training else None,
-            stump.values,
+            round=number,
+            n_rounds=n_rounds,
+            error=round_.error,
+            alpha=round_.alpha,
+            validation_loss=validation.history[-1] if validation else None,
+            training_loss=training.history[-1] if training else None,
+            **plan.told(round_),
         )
         answers = [callback(info) for callback in callbacks]
         return "a callback asked to stop" if any(a is True for a in answers) else None

@@ -9,8 +9,7 @@ look-up per used feature.
 from __future__ import annotations
 
 import hashlib
-import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.model.stages import stages
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ class AdditiveModel:
                 total = total + self._one_round(X, t, where)
                 yield home.hand_over(total + intercept)
             return
-        for first, last in self._stages(rounds):
+        for first, last in stages(rounds, len(self.rounds)):
             if last - first > 1:
                 between = self.rounds.between(first, last)
                 zero = np.zeros(self.n_outputs)
@@ -264,21 +264,3 @@ class AdditiveModel:
         x, threshold = X[:, int(rounds.feature[t])], float(rounds.threshold[t])
         missing_leaf = int(rounds.missing_leaf[t])
         return stump_values(x, threshold, missing_leaf, rounds.values[t], where)
-
-    def _stages(self, rounds: Sequence[int]) -> list[tuple[int, int]]:
-        """(previous, next) numbers of rounds, checked."""
-        before = 0
-        stages: list[tuple[int, int]] = []
-        if not isinstance(rounds, Iterable):
-            raise TypeError(f"rounds must be a list of integers; got {rounds!r}.")
-        for after in rounds:
-            if isinstance(after, bool) or not isinstance(after, numbers.Integral):
-                raise TypeError(f"rounds must hold integers; got {after!r}.")
-            if not before <= after <= len(self.rounds):
-                raise ValueError(
-                    f"rounds must ascend from 0 to {len(self.rounds)}, the rounds of the model; "
-                    f"got {after!r} after {before!r}."
-                )
-            stages.append((before, int(after)))
-            before = int(after)
-        return stages

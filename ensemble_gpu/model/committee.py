@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import numbers
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +25,7 @@ from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.model.link import MARGINS, VOTES
+from ensemble_gpu.model.stages import stages
 
 
 def check_reach(learner: Any, where: Where) -> None:
@@ -170,22 +170,3 @@ class Committee:
             yield home.hand_over(
                 total + 0.0
             )  # the next stage does not depend on what becomes of it
-
-
-def stages(rounds: Sequence[int], n_rounds: int) -> list[tuple[int, int]]:
-    """(previous, next) numbers of rounds, checked."""
-    if not isinstance(rounds, Iterable):
-        raise TypeError(f"rounds must be a list of integers; got {rounds!r}.")
-    before = 0
-    pairs: list[tuple[int, int]] = []
-    for after in rounds:
-        if isinstance(after, bool) or not isinstance(after, numbers.Integral):
-            raise TypeError(f"rounds must hold integers; got {after!r}.")
-        if not before <= after <= n_rounds:
-            raise ValueError(
-                f"rounds must ascend from 0 to {n_rounds}, the rounds of the model; got {after!r} "
-                f"after {before!r}."
-            )
-        pairs.append((before, int(after)))
-        before = int(after)
-    return pairs

@@ -131,8 +131,9 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
     low, high = float(xp.min(y)), float(xp.max(y))
     middle = 0.5 * low + 0.5 * high if kind == SQUARED else 0.0
     bits = min(TARGET_BITS, SUM_BITS - int(xp.sum(q)).bit_length())
-    unit = _unit(max(high - middle, middle - low), bits)
-    units = middle / unit
+    reach = max(high - middle, middle - low)
+    unit = _unit(reach, bits)
+    units = middle / unit if reach > 0.0 else math.inf
     shift = float(np.rint(units)) * unit if math.isfinite(units) else middle
     t = xp.astype(xp.round((y - shift) / unit), xp.int64)
     real = Statistics(kind, 0, t, q, weight_unit, shift, unit)
@@ -158,10 +159,10 @@ def _unit(largest: float, bits: int) -> float:
 
 def _weights(like: Any, weights: Any | None, bits: int, engine: Engine) -> tuple[Any, float]:
     """Integer weights [rows], none of them zero, and what a weight of one is worth."""
-    xp = engine.where.xp
+    xp, where = engine.where.xp, engine.where
     q = integer_weights(weights, bits, engine)
     if weights is None or q is None:
-        return xp.ones_like(xp.astype(like, xp.int64)), 1.0
+        return where.zeros(like.shape, xp.int64) + 1, 1.0
     q = xp.where(q > 0, q, xp.ones_like(q))
     whole = float(xp.sum(weights / xp.max(weights))) * float(xp.max(weights))
     return q, 1.0 if bool(xp.all(xp.astype(q, xp.float64) == weights)) else whole / int(xp.sum(q))

@@ -245,7 +245,7 @@ def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights
     residual = targets.residuals[0].copy()
     columns = np.array([engine.column(codes, f) for f in range(p)])
     for _ in range(100):
-        stump = gram.best_stump()
+        stump = gram.best()
         gram.follow(stump)
         leaf = (columns[stump.feature] > stump.bin).astype(int)
         leaf[columns[stump.feature] == codes.width - 1] = stump.missing_leaf

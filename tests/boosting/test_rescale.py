@@ -89,7 +89,7 @@ def start(data: Data, variant: str, rate: float = 1.0, n_jobs: int = 1) -> Follo
 def test_integer_weights_are_the_exponential_weights_of_the_model(engine, variant, n_classes):
     followed = start(random_data(n_classes).with_missing(), variant)
     for _ in range(60):
-        followed.follow(followed.strategy.best_stump())
+        followed.follow(followed.strategy.best())
         found, exact = followed.relative_weights()
         np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
 
@@ -100,7 +100,7 @@ def test_drift_is_gone_after_a_requantisation(engine, variant):
     followed = start(Data(data.X, data.y, np.random.default_rng(0).uniform(0.1, 4.0, 250)), variant)
     requantised = 0
     for _ in range(300):
-        followed.follow(followed.strategy.best_stump())
+        followed.follow(followed.strategy.best())
         if followed.strategy.rounds_since == 0:
             requantised += 1
             found, exact = followed.relative_weights()
@@ -118,7 +118,7 @@ def test_rows_too_light_to_count_come_back_when_the_heavy_row_is_learned(engine)
     lost = before[0] == 0
     assert lost.sum() == (data.y == 1).sum() - 1
     for _ in range(60):
-        followed.follow(followed.strategy.best_stump())
+        followed.follow(followed.strategy.best())
     followed.strategy._requantise()
     after, exact = followed.relative_weights()
     counts_again = lost & (exact[0] > 2.0**-25)
@@ -132,7 +132,7 @@ def test_all_rows_are_requantised_every_so_many_rounds(engine, monkeypatch):
     followed = start(random_data(), "gentle", rate=0.1)
     since = []
     for _ in range(21):
-        followed.follow(followed.strategy.best_stump())
+        followed.follow(followed.strategy.best())
         since.append(followed.strategy.rounds_since)
     assert since == [1, 2, 3, 4, 5, 6, 0] * 3
 
@@ -141,7 +141,7 @@ def test_all_rows_are_requantised_every_so_many_rounds(engine, monkeypatch):
 def test_only_rows_outside_the_larger_leaf_are_touched(variant):
     followed = start(random_data(), variant)
     for _ in range(10):
-        stump = followed.strategy.best_stump()
+        stump = followed.strategy.best()
         x = followed.X[:, stump.feature]
         right = x > followed.matrix.threshold(stump.feature, stump.bin)
         before = np.asarray(followed.strategy.histograms.q).copy()
@@ -155,7 +155,7 @@ def test_only_rows_outside_the_larger_leaf_are_touched(variant):
 def test_scales_stay_near_one(engine):
     followed = start(random_data(4), "real")
     for _ in range(40):
-        followed.follow(followed.strategy.best_stump())
+        followed.follow(followed.strategy.best())
         assert 0.5 <= followed.strategy.scale.max() <= 1.0
 
 
@@ -165,7 +165,7 @@ class Script:
     def __init__(self, stumps: list[Stump], reason: str = "nothing left") -> None:
         self.stumps, self.reason, self.followed = list(stumps), reason, 0
 
-    def best_stump(self) -> Stump | None:
+    def best(self) -> Stump | None:
         return self.stumps.pop(0) if self.stumps else None
 
     def follow(self, stump: Stump) -> None:

@@ -134,6 +134,13 @@ def test_threads_and_blocks_do_not_change_a_bit(dtype, threads, monkeypatch):
         np.testing.assert_array_equal(forest.apply(rows, n_jobs=threads), leaves)
 
 
+def test_blocks_of_the_reference_engine_do_not_change_a_bit(monkeypatch):
+    monkeypatch.setattr("ensemble_gpu.kernels.forest.BLOCK_ROWS", 64)
+    with use_engine("reference"):
+        np.testing.assert_array_equal(FOREST(X), by_hand(FOREST, X))
+        assert FOREST.apply(X).shape == (len(X), 5)
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 63, 64, 65])
 def test_any_number_of_rows_will_do(engine, n):
     np.testing.assert_array_equal(FOREST(X[:n]), by_hand(FOREST, X[:n]))

@@ -53,14 +53,18 @@ GENERATED = {"twonorm": twonorm, "ringnorm": ringnorm, "waveform": waveform}
 
 @cache
 def without_ties(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A data set whose columns have distinct float32 values, so that few cuts are equal."""
+    """A data set whose columns have distinct values, so that few cuts are equal.
+
+    They are float32, which scikit-learn works with; it does not cut between values closer than
+    1e-7, so the noise is not too small.
+    """
     if name in GENERATED:
         X, y = GENERATED[name](400, 0)
-        return X.astype(np.float32), y
+        return X.astype(np.float32).astype(np.float64), y
     X, y = BUNDLED[name](return_X_y=True)
     rng = np.random.default_rng(0)
-    noise = rng.normal(size=X.shape) * 1e-3 * (X.std(axis=0) + 1e-9)
-    return (X + noise).astype(np.float32), y
+    noise = rng.normal(size=X.shape) * 1e-2 * (X.std(axis=0) + 0.1)
+    return (X + noise).astype(np.float32).astype(np.float64), y
 
 
 def overlapping(name: str) -> tuple[np.ndarray, np.ndarray]:

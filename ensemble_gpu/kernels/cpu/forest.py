@@ -16,9 +16,9 @@ from numba import njit, prange
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.growing import LEAF, PackedForest
 
-# Rows of a block: their cells stay in the second cache beside a tree; those of a group of rows,
-# which are walked together, in the first.
-BLOCK_BYTES, GROUP_BYTES = 1 << 19, 1 << 14
+# Cells of a block of rows: the more, the rarer a tree comes from memory. Those of a group of rows,
+# which are walked together, stay in the nearest caches beside the tree.
+BLOCK_BYTES, GROUP_BYTES = 1 << 21, 1 << 16
 LEAST_ROWS, MOST_ROWS = 64, 1 << 14
 # Steps between two looks at who has arrived.
 STEPS = 4

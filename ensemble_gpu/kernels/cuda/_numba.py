@@ -8,12 +8,22 @@ function that uses `cuda` lives in the file of the kernels that call it.
 
 from __future__ import annotations
 
+import operator
 from contextlib import AbstractContextManager
 from typing import Any
 
 from numba import cuda
 
-__all__ = ["cuda", "device_handle", "external_stream", "simulator_handle", "use_device"]
+from ensemble_gpu.kernels.cuda import available
+
+__all__ = ["cuda", "device_handle", "external_stream", "product", "simulator_handle", "use_device"]
+
+# a * b, rounded for itself: a compiler fuses no addition with it.
+product: Any = operator.mul
+if not available.simulated():
+    from numba.cuda import libdevice
+
+    product = libdevice.dmul_rn
 
 
 def simulator_handle(array: Any) -> Any:

@@ -16,8 +16,8 @@ tree      a level: split (small nodes 2 launches: split_rows, choose_feature; la
           a node back), partition (3: mark, scatter, restore, and a running sum; a row a node to
           the device, one number a node back), of a regression compare (1; one number a node
           back). A tree begins with sum_by and ends, of a regression, with leaves and sum_by. The
-          host scores entropy, Poisson, categories, random and monotone splits: then sums of large
-          nodes, or the codes and values of small ones, are copied back instead of records.
+          host scores categories and features of thousands of codes: then sums of large nodes, or
+          the codes and values of small ones, are copied back instead of records.
 
 GPU work is queued on CuPy's current stream. Methods make their GPU the current one; array calls
 between them need `arrays.cupy.current`, as CuPy's functions ignore the argument `device`.

@@ -1,9 +1,9 @@
 """One tree on the CUDA engine: who is in which node, which sums are kept, who scores.
 
-Nodes of at most `part_rows` rows are small. Where the criterion needs no logarithm and no feature
-is special, the device scores: small nodes from their rows, large ones from sums that stay there. In
-all other cases the host does, with the code of the other engines: from the sums of large nodes and
-from the rows of small ones, whichever are fewer numbers to copy.
+Nodes of at most `part_rows` rows are small. The device scores small nodes from their rows, large
+ones from sums that stay there. Where features are categories, or a feature's sums do not fit the
+shared memory of a block, the host scores with the code of the other engines: from the sums of large
+nodes and from the rows of small ones, whichever are fewer numbers to copy.
 """
 
 from __future__ import annotations
@@ -14,22 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from ensemble_gpu.kernels.cpu import growing as on_host
 from ensemble_gpu.kernels.cuda import growing, histogram, partition
 from ensemble_gpu.kernels.cuda.device import Device
-from ensemble_gpu.kernels.growing import (
-    ERROR,
-    GINI,
-    SQUARED,
-    CodeTree,
-    Frontier,
-    Rule,
-    Sample,
-    Splits,
-)
+from ensemble_gpu.kernels.growing import CodeTree, Frontier, Rule, Sample, Splits
 from ensemble_gpu.kernels.protocol import Codes
-from ensemble_gpu.kernels.splitting import Found, scoring_of, search, wholes_of
+from ensemble_gpu.kernels.splitting import Found, drawn, scoring_of, search, wholes_of
 
 # Sums, or best splits of features, that are on the device at once; sums kept for the children.
 CHUNK_BYTES = 2**28
@@ -38,6 +30,14 @@ KEPT_BYTES = 2**30
 _BY_ROW = threading.Lock()
 
 host_growing: Any = on_host
+
+
+@njit(cache=True, nogil=True)
+def _draw(keys, features, out):
+    """What is random about thresholds: features [node, tried], or [1, tried] for all of them."""
+    for i in range(keys.shape[0]):
+        for j in range(features.shape[1]):
+            out[i, j] = drawn(keys[i], features[i if features.shape[0] > 1 else 0, j], 0)
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,10 @@ class CudaGrower:
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, self.order.shape[0], dtype=np.int64)
         self.all_features_ = self._put(np.arange(self.p)[None, :])
+        self.signs_, self.no_bounds_ = (
+            self._put(rule.signs),
+            device.handle(where.put(np.zeros((1, 2)))),
+        )
         self.no_subset_ = device.handle(where.zeros((1, 1), xp.uint64))
         self.kept: dict[int, Kept] = {}
         self.inherited: dict[int, Kept] = {}  # a left child: the sums of its parent
@@ -99,10 +103,7 @@ class CudaGrower:
     @property
     def on_device(self) -> bool:
         """Whether the device scores."""
-        rule = self.rule
-        plain = not (rule.random or rule.monotone or rule.categorical.any())
-        known = rule.criterion in (GINI, ERROR, SQUARED)
-        return plain and known and growing.fits(self.width, self.columns)
+        return not self.rule.categorical.any() and growing.fits(self.width, self.columns)
 
     @property
     def rows_(self) -> tuple[Any, Any, Any, Any]:
@@ -139,6 +140,21 @@ class CudaGrower:
             else:
                 self._split_on_host(frontier, here, found)
 
+    def _search(self, frontier: Frontier, at: np.ndarray) -> growing.Search:
+        """What the kernels need of these nodes; copied only where it matters."""
+        device, where, rule = self.device, self.device.where, self.rule
+        bounds_, draws_ = self.no_bounds_, self.no_subset_
+        if rule.monotone:
+            bounds_ = device.handle(where.put(np.ascontiguousarray(frontier.bounds[at])))
+        if rule.random:
+            features = np.arange(self.p)[None, :]
+            if frontier.features is not None:
+                features = frontier.features[at]
+            draws = np.empty((len(at), features.shape[1]), dtype=np.uint64)
+            _draw(frontier.keys[at], features, draws)
+            draws_ = device.handle(where.put(draws))
+        return growing.Search(rule, self.n_stats, self.signs_, bounds_, draws_)
+
     def _split_rows(self, frontier: Frontier, at: np.ndarray, tried: int, found: Found) -> None:
         nodes, device = frontier.nodes[at], self.device
         ranges = self._put(np.stack([self.start[nodes], self.stop[nodes]], axis=1))
@@ -146,8 +162,8 @@ class CudaGrower:
         features_ = self._features(features)
         best = growing.Best(len(at), tried, self.columns, device)
         growing.launch_split_rows(
-            self.codes.lane_bits, self.width, self.rule.criterion, self.n_stats,
-            self.rule.min_rows, device.plan, device.stream(), *self.rows_, ranges, features_, best,
+            self.codes.lane_bits, self.width, self._search(frontier, at), device.plan,
+            device.stream(), *self.rows_, ranges, features_, best,
         )  # fmt: skip
         best.choose(features_, at, found)
 
@@ -193,14 +209,14 @@ class CudaGrower:
             if self.on_device:
                 best = growing.Best(len(here), tried, self.columns, self.device)
                 growing.launch_split_sums(
-                    tried, self.width, self.rule.criterion, self.n_stats, self.rule.min_rows,
-                    self.device.plan, self.device.stream(), sums_, self._put(slots), best,
+                    self.width, self._search(frontier, here), self.device.plan,
+                    self.device.stream(), sums_, self._put(slots), features_, best,
                 )  # fmt: skip
                 best.choose(features_, here, found)
             else:
-                self._search(frontier, here, features, sums, slots, found)
+                self._search_on_host(frontier, here, features, sums, slots, found)
 
-    def _search(
+    def _search_on_host(
         self, frontier: Frontier, at: np.ndarray, features: np.ndarray | None, sums: Any,
         slots: np.ndarray, found: Found,
     ) -> None:  # fmt: skip

@@ -12,23 +12,33 @@ flush to global memory; `split_sums` then scores one feature a block. A small no
 shared memory: `split_rows` adds up and scores one feature of it. Where a feature's sums do not fit
 shared memory (MOST_CELLS), rows are added to global memory directly, and the host scores.
 
-Scores are those of kernels/splitting.py, operation for operation, for the criteria without a
-logarithm; products feed quotients, never sums, so that nothing can be fused. Codes that occur are
-the candidates, and of equal scores the first in order of (feature, bin, missing left) wins.
+Codes that occur are the candidates, and of equal scores (criteria.py) the first in order of
+(feature, bin, missing left before right) wins, as in kernels/splitting.py.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import float64, int32, int64, uint32
 
 from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda.criteria import (
+    WORD,
+    any_missing,
+    child_sum,
+    occurs,
+    remainder,
+    score_of,
+    store,
+    value_at,
+)
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
-from ensemble_gpu.kernels.growing import ERROR, GINI, SQUARED
+from ensemble_gpu.kernels.growing import Rule
 from ensemble_gpu.kernels.splitting import Found
 
 MOST_CELLS = 4096  # sums in shared memory: 32 KB
@@ -36,7 +46,6 @@ FEW_CELLS = 1024  # 8 KB: many blocks of NODE_THREADS share a multiprocessor
 NODE_THREADS = 128
 TEAM_BITS = 4  # 16 threads scan one column's codes
 NOTHING = 2**31 - 1
-WORD = 0xFFFFFFFF
 # Of a feature's best split: key = 2 bin + (missing right), next code, has missing; then left sums.
 KEY, NEXT, HAS_MISSING, FOUND = range(4)
 # The record of a node's best split: the score's bits, the columns of splitting.py, left sums.
@@ -52,17 +61,6 @@ def code_of(codes, row, feature, lane_bits):
     mask = (1 << (64 >> lane_bits)) - 1
     word = codes[row, feature >> lane_bits]
     return np.int32((word >> np.uint64(lane << (6 - lane_bits))) & np.uint64(mask))
-
-
-@cuda.jit(device=True)
-def _value(low, high, at):
-    return (np.int64(high[at]) << 32) + np.int64(low[at])
-
-
-@cuda.jit(device=True)
-def _store(low, high, at, value):
-    low[at] = np.uint32(value & WORD)
-    high[at] = np.int32(value >> 32)
 
 
 @cuda.jit(device=True)
@@ -105,7 +103,7 @@ def _flush(low, high, used, sums, slot, at):
     """sums[slot, at + j] += cell j; empty cells cost no traffic."""
     j = np.int32(cuda.threadIdx.x)
     while j < used:
-        value = _value(low, high, j)
+        value = value_at(low, high, j)
         if value != 0:
             cuda.atomic.add(sums, (slot, np.int64(at + j)), value)
         j = np.int32(j + cuda.blockDim.x)
@@ -135,7 +133,7 @@ def _accumulate(low, high, scratch, top, n, columns, team_bits):
         if c < columns:
             t = start
             while t < stop:
-                total += _value(low, high, np.int32(t * columns + c))
+                total += value_at(low, high, np.int32(t * columns + c))
                 t = np.int32(t + 1)
         scratch[tid] = total
         cuda.syncthreads()  # (1)
@@ -148,107 +146,16 @@ def _accumulate(low, high, scratch, top, n, columns, team_bits):
             last = np.int32(-1)
             t = start
             while t < stop:
-                value = _value(low, high, np.int32(t * columns + c))
+                value = value_at(low, high, np.int32(t * columns + c))
                 if value != 0:
                     last = t
                 total += value
-                _store(low, high, np.int32(t * columns + c), total)
+                store(low, high, np.int32(t * columns + c), total)
                 t = np.int32(t + 1)
             if last >= 0:
                 cuda.atomic.max(top, 0, last)
         cuda.syncthreads()  # (2)
         first = np.int32(first + (threads >> team_bits))
-
-
-@cuda.jit(device=True)
-def _occurs(low, high, t, columns):
-    """Whether running sums change at code t."""
-    c = np.int32(0)
-    while c < columns:
-        before = np.int64(0)
-        if t > 0:
-            before = _value(low, high, np.int32((t - 1) * columns + c))
-        if _value(low, high, np.int32(t * columns + c)) != before:
-            return True
-        c = np.int32(c + 1)
-    return False
-
-
-@cuda.jit(device=True)
-def _is_missing(low, high, absent, columns):
-    c = np.int32(0)
-    while c < columns:
-        if _value(low, high, np.int32(absent + c)) != 0:
-            return True
-        c = np.int32(c + 1)
-    return False
-
-
-@cuda.jit(device=True)
-def _sum(low, high, c, at, columns, absent, side, right):
-    """Column c of a child: what is below `at`, `side` = 1 with missing values, or the rest."""
-    gone = _value(low, high, np.int32(absent + c))
-    left = _value(low, high, np.int32(at + c)) + side * gone
-    if right:
-        return _value(low, high, np.int32(absent - columns + c)) + gone - left
-    return left
-
-
-@cuda.jit(device=True)
-def _squared(n_stats, low, high, at, columns, absent, side, right):
-    half = np.int32(n_stats >> 1)
-    score = 0.0
-    k = np.int32(0)
-    while k < half:
-        h = _sum(low, high, k, at, columns, absent, side, right)
-        if h > 0:
-            g = np.float64(_sum(low, high, np.int32(half + k), at, columns, absent, side, right))
-            score += g * g / np.float64(h)
-        k = np.int32(k + 1)
-    return score
-
-
-@cuda.jit(device=True)
-def _child(kind, n_stats, low, high, at, columns, absent, side, right):
-    """The share of one child in the score; GINI of two classes without its factor -2."""
-    if kind == SQUARED:
-        return _squared(n_stats, low, high, at, columns, absent, side, right)
-    weight, largest = np.int64(0), np.int64(0)
-    k = np.int32(0)
-    while k < n_stats:
-        value = _sum(low, high, k, at, columns, absent, side, right)
-        weight += value
-        largest = max(largest, value)
-        k = np.int32(k + 1)
-    if kind == ERROR:
-        return np.float64(largest)
-    if n_stats == 2:
-        a = np.float64(_sum(low, high, np.int32(0), at, columns, absent, side, right))
-        b = np.float64(_sum(low, high, np.int32(1), at, columns, absent, side, right))
-        return a * b / np.float64(weight)
-    score = 0.0
-    k = np.int32(0)
-    while k < n_stats:
-        a = np.float64(_sum(low, high, k, at, columns, absent, side, right))
-        score += a * a / np.float64(weight)
-        k = np.int32(k + 1)
-    return score
-
-
-@cuda.jit(device=True)
-def _score(kind, n_stats, min_rows, low, high, at, columns, absent, side):
-    """Score of the split behind the code whose running sums are at `at`; NEVER if not allowed."""
-    if min_rows > 1:
-        left = _sum(low, high, n_stats, at, columns, absent, side, False)
-        right = _sum(low, high, n_stats, at, columns, absent, side, True)
-        if min(left, right) < min_rows:
-            return -math.inf
-    score = _child(kind, n_stats, low, high, at, columns, absent, side, False) + _child(
-        kind, n_stats, low, high, at, columns, absent, side, True
-    )
-    if kind == GINI and n_stats == 2:
-        score *= -2.0
-    return score
 
 
 @cuda.jit(device=True)
@@ -274,48 +181,67 @@ def _block_best(scores, keys, score, key):
 
 
 @cuda.jit(device=True)
-def _best(kind, n_stats, min_rows, low, high, top, n, columns, scores, keys, missing):
-    """The block's best split after one of the codes 0 ... n - 1 that occur, into scores, keys.
+def _drawn(sums, last, missing, draw):
+    """(code, last code to try): the splitter draws one threshold between the codes that occur."""
+    first = np.int32(0)
+    while not occurs(sums, first):
+        first = np.int32(first + 1)
+    if first == last:
+        return first, last
+    t = np.int32(first + remainder(draw, last - first))
+    while not occurs(sums, t):
+        t = np.int32(t - 1)
+    after = np.int32(t + 1)
+    while not occurs(sums, after):
+        after = np.int32(after + 1)
+    return t, last if missing and after == last else t
+
+
+@cuda.jit(device=True)
+def _best(rule, sums, last, missing, sign, bounds, node, random, draw, scores, keys):
+    """The block's best split after one of the codes 0 ... `last` that occur, into scores, keys.
 
     Missing values, where there are any, may be all that goes right: behind the last code.
     """
-    absent, last = np.int32(n * columns), top[0]
     best, key = -math.inf, np.int32(NOTHING)
-    t = np.int32(cuda.threadIdx.x)
-    while t <= last:
-        if _occurs(low, high, t, columns):
-            at = np.int32(t * columns)
+    t, end, step = np.int32(cuda.threadIdx.x), np.int32(last), np.int32(cuda.blockDim.x)
+    if random and last >= 0:
+        step = np.int32(1)
+        t, end = _drawn(sums, last, missing, draw)
+        if cuda.threadIdx.x > 0:
+            end = np.int32(-1)
+    while t <= end:
+        if occurs(sums, t):
+            at = np.int32(t * sums[2])
             if missing and t < last:
-                score = _score(kind, n_stats, min_rows, low, high, at, columns, absent, 1)
+                score = score_of(rule, sums, at, np.int64(1), sign, bounds, node)
                 if score > best:
                     best, key = score, np.int32(2 * t)
             if missing or t < last:
-                score = _score(kind, n_stats, min_rows, low, high, at, columns, absent, 0)
+                score = score_of(rule, sums, at, np.int64(0), sign, bounds, node)
                 if score > best:
                     best, key = score, np.int32(2 * t + 1)
-        t = np.int32(t + cuda.blockDim.x)
+        t = np.int32(t + step)
     _block_best(scores, keys, best, key)
 
 
 @cuda.jit(device=True)
-def _write(low, high, top, n, columns, missing, key, found, i, j):
+def _write(sums, last, n, missing, key, found, node, j):
     """Write down the split of the lowest key: thread 0 the next code, all of them left sums."""
     if key == NOTHING:
         return
-    t, absent = np.int32(key >> 1), np.int32(n * columns)
+    t, columns = np.int32(key >> 1), sums[2]
     if cuda.threadIdx.x == 0:
         above = np.int32(t + 1)
-        while above <= top[0] and not _occurs(low, high, above, columns):
+        while above <= last and not occurs(sums, above):
             above = np.int32(above + 1)
-        found[i, j, KEY] = key
-        found[i, j, NEXT] = above if above <= top[0] else n
-        found[i, j, HAS_MISSING] = missing
+        found[node, j, KEY] = key
+        found[node, j, NEXT] = above if above <= last else n
+        found[node, j, HAS_MISSING] = missing
     side = np.int64(1 - (key & 1))
     c = np.int32(cuda.threadIdx.x)
     while c < columns:
-        found[i, j, FOUND + c] = _sum(
-            low, high, c, np.int32(t * columns), columns, absent, side, False
-        )
+        found[node, j, FOUND + c] = child_sum(sums, c, np.int32(t * columns), side, False)
         c = np.int32(c + cuda.blockDim.x)
 
 
@@ -414,9 +340,9 @@ def split_rows_with(most_cells: int) -> Any:
     @cuda.jit(cache=True)
     def split_rows(
         codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
-        team_bits, scores, found,
+        monotone, random, signs, bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
-        """The best split on each tried feature of small nodes (start, stop), straight from their rows.
+        """The best split on each tried feature of small nodes (start, stop), from their rows.
 
         Barriers: (1) nobody adds before every cell is zero; (2) nobody scans before every add has
         arrived; (3) the split is written down before the next feature's sums replace its own.
@@ -429,6 +355,10 @@ def split_rows_with(most_cells: int) -> Any:
         top = cuda.shared.array(1, int32)
         counted = np.int32(min_rows > 1)
         columns, n = np.int32(n_stats + counted), np.int32(width - 1)
+        rule, sums = (
+            (kind, n_stats, min_rows, monotone),
+            (low, high, columns, np.int32(n * columns)),
+        )
         node = np.int32(cuda.blockIdx.x)
         while node < ranges.shape[0]:
             own = np.int32(min(node, features.shape[0] - 1))
@@ -447,11 +377,14 @@ def split_rows_with(most_cells: int) -> Any:
                     i = np.int32(i + cuda.blockDim.x)
                 cuda.syncthreads()  # (2)
                 _accumulate(low, high, scratch, top, n, columns, team_bits)
-                missing = _is_missing(low, high, np.int32(n * columns), columns)
-                _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
+                last, missing = top[0], any_missing(sums)
+                _best(
+                    rule, sums, last, missing, signs[features[own, j]], bounds, node, random,
+                    draws[node, j] if random else np.uint64(0), values_, keys,
+                )  # fmt: skip
                 if cuda.threadIdx.x == 0:
                     scores[node, j] = values_[0]
-                _write(low, high, top, n, columns, missing, keys[0], found, node, j)
+                _write(sums, last, n, missing, keys[0], found, node, j)
                 cuda.syncthreads()  # (3)
                 j = np.int32(j + cuda.gridDim.y)
             node = np.int32(node + cuda.gridDim.x)
@@ -463,7 +396,10 @@ def split_sums_with(most_cells: int) -> Any:
     """The kernel for features of so many sums at most."""
 
     @cuda.jit(cache=True)
-    def split_sums(sums, slots, tried, width, kind, n_stats, min_rows, team_bits, scores, found):
+    def split_sums(
+        totals, slots, features, width, kind, n_stats, min_rows, monotone, random, signs, bounds,
+        draws, team_bits, scores, found,
+    ):  # fmt: skip
         """The best split on each tried feature from the sums in these slots.
 
         Barriers: (1) nobody scans before every sum has been loaded; (2) the split is written down
@@ -477,23 +413,31 @@ def split_sums_with(most_cells: int) -> Any:
         top = cuda.shared.array(1, int32)
         columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
         cells = np.int32(width * columns)
+        rule, sums = (
+            (kind, n_stats, min_rows, monotone),
+            (low, high, columns, np.int32(n * columns)),
+        )
         node = np.int32(cuda.blockIdx.x)
         while node < slots.shape[0]:
+            own = np.int32(min(node, features.shape[0] - 1))
             j = np.int32(cuda.blockIdx.y)
-            while j < tried:
+            while j < features.shape[1]:
                 if cuda.threadIdx.x == 0:
                     top[0] = -1
                 k = np.int32(cuda.threadIdx.x)
                 while k < cells:
-                    _store(low, high, k, sums[slots[node], np.int64(j) * cells + k])
+                    store(low, high, k, totals[slots[node], np.int64(j) * cells + k])
                     k = np.int32(k + cuda.blockDim.x)
                 cuda.syncthreads()  # (1)
                 _accumulate(low, high, scratch, top, n, columns, team_bits)
-                missing = _is_missing(low, high, np.int32(n * columns), columns)
-                _best(kind, n_stats, min_rows, low, high, top, n, columns, values_, keys, missing)
+                last, missing = top[0], any_missing(sums)
+                _best(
+                    rule, sums, last, missing, signs[features[own, j]], bounds, node, random,
+                    draws[node, j] if random else np.uint64(0), values_, keys,
+                )  # fmt: skip
                 if cuda.threadIdx.x == 0:
                     scores[node, j] = values_[0]
-                _write(low, high, top, n, columns, missing, keys[0], found, node, j)
+                _write(sums, last, n, missing, keys[0], found, node, j)
                 cuda.syncthreads()  # (2)
                 j = np.int32(j + cuda.gridDim.y)
             node = np.int32(node + cuda.gridDim.x)
@@ -547,12 +491,29 @@ def found_bytes(tried: int, columns: int) -> int:
     return 8 * tried * (1 + FOUND + columns)
 
 
+@dataclass(frozen=True)
+class Search:
+    """What the scoring kernels know of the rule and, where it matters, of the nodes."""
+
+    rule: Rule
+    n_stats: int
+    signs: Any
+    bounds: Any
+    draws: Any
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        rule = self.rule
+        sizes = (rule.criterion, self.n_stats, rule.min_rows, rule.monotone, rule.random)
+        return (*(np.int32(v) for v in sizes), self.signs, self.bounds, self.draws)
+
+
 class Best:
     """The best split of every (node, tried feature), and of every node."""
 
     def __init__(self, n: int, tried: int, columns: int, device: Device) -> None:
         where, xp = device.where, device.where.xp
-        self.n, self.tried, self.device = n, tried, device
+        self.n, self.tried, self.columns, self.device = n, tried, columns, device
         self.scores_ = device.handle(where.zeros((n, tried), xp.float64))
         self.found_ = device.handle(where.zeros((n, tried, FOUND + columns), xp.int64))
         self.record = where.zeros((n, RECORD + columns), xp.int64)
@@ -573,10 +534,6 @@ class Best:
 def fits(width: int, columns: int) -> bool:
     """Whether a feature's sums fit the shared memory of a block."""
     return width * columns <= MOST_CELLS
-
-
-def _are_few(width: int, n_stats: int, min_rows: int) -> bool:
-    return width * (n_stats + (min_rows > 1)) <= FEW_CELLS
 
 
 def team_bits_of(block: int) -> np.int32:
@@ -606,25 +563,24 @@ def launch_subtract(plan: LaunchPlan, stream: Any, pairs: Any, parents: Any, sum
 
 
 def launch_split_rows(
-    lane_bits: int, width: int, kind: int, n_stats: int, min_rows: int, plan: LaunchPlan,
-    stream: Any, codes: Any, order: Any, label: Any, values: Any, ranges: Any, features: Any,
-    best: Best,
+    lane_bits: int, width: int, search: Search, plan: LaunchPlan, stream: Any, codes: Any,
+    order: Any, label: Any, values: Any, ranges: Any, features: Any, best: Best,
 ) -> None:  # fmt: skip
-    block, few = plan.node_threads, _are_few(width, n_stats, min_rows)
+    kernel = split_rows if width * best.columns <= FEW_CELLS else split_rows_large
     launch(
-        split_rows if few else split_rows_large, plan.pair_blocks(best.n, best.tried), block, stream, codes, order, label,
-        values, ranges, features, np.int32(lane_bits), np.int32(width), np.int32(kind),
-        np.int32(n_stats), np.int32(min_rows), team_bits_of(block), best.scores_, best.found_,
+        kernel, plan.pair_blocks(best.n, best.tried), plan.node_threads, stream, codes, order,
+        label, values, ranges, features, np.int32(lane_bits), np.int32(width), *search.arguments,
+        team_bits_of(plan.node_threads), best.scores_, best.found_,
     )  # fmt: skip
 
 
 def launch_split_sums(
-    tried: int, width: int, kind: int, n_stats: int, min_rows: int, plan: LaunchPlan, stream: Any,
-    sums: Any, slots: Any, best: Best,
+    width: int, search: Search, plan: LaunchPlan, stream: Any, sums: Any, slots: Any,
+    features: Any, best: Best,
 ) -> None:  # fmt: skip
-    block, few = plan.node_threads, _are_few(width, n_stats, min_rows)
+    kernel = split_sums if width * best.columns <= FEW_CELLS else split_sums_large
     launch(
-        split_sums if few else split_sums_large, plan.pair_blocks(best.n, tried), block, stream, sums, slots, np.int32(tried),
-        np.int32(width), np.int32(kind), np.int32(n_stats), np.int32(min_rows),
-        team_bits_of(block), best.scores_, best.found_,
+        kernel, plan.pair_blocks(best.n, best.tried), plan.node_threads, stream, sums, slots,
+        features, np.int32(width), *search.arguments, team_bits_of(plan.node_threads),
+        best.scores_, best.found_,
     )  # fmt: skip

@@ -59,8 +59,10 @@ _TREE_ROWS = (
 _ORDER = _FLAGS = Array("int32", 1)
 _NODES, _SUBSETS = Array("int32", 2), Array("uint64", 2)
 _BEST = (_FLOATS, Array("int64", 3))
-_SPLIT_ROWS = (*_TREE_ROWS, *(6 * ("int32",)), *_BEST)
-_SPLIT_SUMS = (_SUMS, Array("int32", 1), *(6 * ("int32",)), *_BEST)
+# Criterion, statistics, least rows, monotone, random; signs, bounds, draws, bits of a team.
+_SEARCH = (*(5 * ("int32",)), Array("int32", 1), _FLOATS, _SUBSETS, "int32", *_BEST)
+_SPLIT_ROWS = (*_TREE_ROWS, "int32", "int32", *_SEARCH)
+_SPLIT_SUMS = (_SUMS, Array("int32", 1), Array("int32", 2), "int32", *_SEARCH)
 _FOREST = (Array("int32", 1), _NODES, Array("float64", 1), _SUBSETS)
 _FOREST_VALUES = (_FLOATS, "float64", Array("float64", 1), _FLOATS)
 # X as users have it.

@@ -1,0 +1,211 @@
+"""Scores of splits on the GPU: kernels/splitting.py, operation for operation.
+
+The sums of one feature lie in shared memory as 32-bit words, low and high, [code, column]: running
+sums over the codes, but for the last code, which is the missing one. With their size they are the
+tuple `sums` = (low, high, columns, where the missing code is). A split is a place `at` in them, the
+running sums of the last code on the left, and a `side`, 1 where missing values go left. The tuple
+`rule` is (criterion, number of statistics, least rows of a child, whether signs matter).
+
+The compiler would fuse a product with a following addition into one fma, rounded once instead of
+twice: such products are written `product`, which it leaves alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ensemble_gpu.kernels.cuda._numba import cuda, product
+from ensemble_gpu.kernels.growing import ENTROPY, ERROR, GINI, POISSON, SQUARED
+from ensemble_gpu.kernels.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
+
+WORD = 0xFFFFFFFF
+
+
+@cuda.jit(device=True)
+def value_at(low, high, at):
+    return (np.int64(high[at]) << 32) + np.int64(low[at])
+
+
+@cuda.jit(device=True)
+def store(low, high, at, value):
+    low[at] = np.uint32(value & WORD)
+    high[at] = np.int32(value >> 32)
+
+
+@cuda.jit(device=True)
+def occurs(sums, t):
+    """Whether running sums change at code t."""
+    low, high, columns, _ = sums
+    c = np.int32(0)
+    while c < columns:
+        before = np.int64(0)
+        if t > 0:
+            before = value_at(low, high, np.int32((t - 1) * columns + c))
+        if value_at(low, high, np.int32(t * columns + c)) != before:
+            return True
+        c = np.int32(c + 1)
+    return False
+
+
+@cuda.jit(device=True)
+def any_missing(sums):
+    """Whether the sums of the missing code are not all zero."""
+    low, high, columns, absent = sums
+    c = np.int32(0)
+    while c < columns:
+        if value_at(low, high, np.int32(absent + c)) != 0:
+            return True
+        c = np.int32(c + 1)
+    return False
+
+
+@cuda.jit(device=True)
+def child_sum(sums, c, at, side, right):
+    """Column c of the left child, or of the right one."""
+    low, high, columns, absent = sums
+    gone = value_at(low, high, np.int32(absent + c))
+    left = value_at(low, high, np.int32(at + c)) + side * gone
+    if right:
+        return value_at(low, high, np.int32(absent - columns + c)) + gone - left
+    return left
+
+
+@cuda.jit(device=True)
+def _log(x):
+    """`log` of kernels/scalar.py, x > 0."""
+    m, e = math.frexp(x)
+    if m < SQRT_HALF:
+        m = m + m
+        e -= 1
+    s = (m - 1.0) / (m + 1.0)
+    z = product(s, s)
+    series = product(0.0 + 1.0 / 23, z)
+    series = product(series + 1.0 / 21, z)
+    series = product(series + 1.0 / 19, z)
+    series = product(series + 1.0 / 17, z)
+    series = product(series + 1.0 / 15, z)
+    series = product(series + 1.0 / 13, z)
+    series = product(series + 1.0 / 11, z)
+    series = product(series + 1.0 / 9, z)
+    series = product(series + 1.0 / 7, z)
+    series = product(series + 1.0 / 5, z)
+    series = product(series + 1.0 / 3, z)
+    tail = product(series, s)
+    low = (tail + tail) + product(float(e), LN2_LOW)
+    return product(float(e), LN2_HIGH) + ((s + s) + low)
+
+
+@cuda.jit(device=True)
+def _x_log_x(x):
+    return product(np.float64(x), _log(np.float64(x))) if x > 0 else 0.0
+
+
+@cuda.jit(device=True)
+def _poisson(sums, at, side, right):
+    g = child_sum(sums, np.int32(1), at, side, right)
+    if g <= 0:
+        return -math.inf
+    h = child_sum(sums, np.int32(0), at, side, right)
+    return product(np.float64(g), _log(np.float64(g) / np.float64(h)))
+
+
+@cuda.jit(device=True)
+def _squared(n_stats, sums, at, side, right):
+    half = np.int32(n_stats >> 1)
+    score = 0.0
+    k = np.int32(0)
+    while k < half:
+        h = child_sum(sums, k, at, side, right)
+        if h > 0:
+            g = np.float64(child_sum(sums, np.int32(half + k), at, side, right))
+            score += product(g, g) / np.float64(h)
+        k = np.int32(k + 1)
+    return score
+
+
+@cuda.jit(device=True)
+def _classes(kind, n_stats, sums, at, side, right):
+    """GINI, ENTROPY, ERROR; GINI of two classes without its factor -2."""
+    weight, largest, score = np.int64(0), np.int64(0), 0.0
+    k = np.int32(0)
+    while k < n_stats:
+        value = child_sum(sums, k, at, side, right)
+        weight += value
+        largest = max(largest, value)
+        if kind == ENTROPY:
+            score += _x_log_x(value)
+        k = np.int32(k + 1)
+    if kind == ERROR:
+        return np.float64(largest)
+    if kind == ENTROPY:
+        return score - _x_log_x(weight)
+    if n_stats == 2:
+        a = np.float64(child_sum(sums, np.int32(0), at, side, right))
+        b = np.float64(child_sum(sums, np.int32(1), at, side, right))
+        return product(a, b) / np.float64(weight)
+    k = np.int32(0)
+    while k < n_stats:
+        a = np.float64(child_sum(sums, k, at, side, right))
+        score += product(a, a) / np.float64(weight)
+        k = np.int32(k + 1)
+    return score
+
+
+@cuda.jit(device=True)
+def _child(rule, sums, at, side, right):
+    """The share of one child in the score."""
+    if rule[0] == SQUARED:
+        return _squared(rule[1], sums, at, side, right)
+    if rule[0] == POISSON:
+        return _poisson(sums, at, side, right)
+    return _classes(rule[0], rule[1], sums, at, side, right)
+
+
+@cuda.jit(device=True)
+def _mean(kind, sums, at, side, right):
+    """The value that monotone constraints compare: share of class 1, or G / H."""
+    below = child_sum(sums, np.int32(0), at, side, right)
+    above = child_sum(sums, np.int32(1), at, side, right)
+    if kind < SQUARED:
+        below += above
+    return np.float64(above) / np.float64(below) if below > 0 else 0.0
+
+
+@cuda.jit(device=True)
+def _allowed(rule, sums, at, side, sign, bounds, node):
+    kind, n_stats, min_rows, monotone = rule
+    if min_rows > 1:
+        left = child_sum(sums, n_stats, at, side, False)
+        right = child_sum(sums, n_stats, at, side, True)
+        if min(left, right) < min_rows:
+            return False
+    if not monotone:
+        return True
+    a, b = _mean(kind, sums, at, side, False), _mean(kind, sums, at, side, True)
+    within = bounds[node, 0] <= min(a, b) and max(a, b) <= bounds[node, 1]
+    return within and product(b - a, np.float64(sign)) >= 0.0
+
+
+@cuda.jit(device=True)
+def score_of(rule, sums, at, side, sign, bounds, node):
+    """Score of a split, -inf where it is not allowed."""
+    if not _allowed(rule, sums, at, side, sign, bounds, node):
+        return -math.inf
+    score = _child(rule, sums, at, side, False) + _child(rule, sums, at, side, True)
+    if rule[0] == GINI and rule[1] == 2:
+        return product(-2.0, score)
+    return score
+
+
+@cuda.jit(device=True)
+def remainder(draw, span):
+    """draw modulo span, in steps of 16 bits (span < 2^16), without a division of 64 bits."""
+    rest = np.uint32(0)
+    shift = np.int32(48)
+    while shift >= 0:
+        digit = np.uint32((draw >> np.uint64(shift)) & np.uint64(65535))
+        rest = np.uint32(np.uint32((rest << np.uint32(16)) | digit) % np.uint32(span))
+        shift = np.int32(shift - 16)
+    return np.int32(rest)
