@@ -1,4 +1,4 @@
-"""Boosted stumps on any array library: one codebase, three engines, the same model everywhere.
+"""Boosting, trees and forests on any array library: three engines, the same model everywhere.
 
 Importing this package starts no GPU and imports no array library; the names below are loaded
 when they are first used.
@@ -8,34 +8,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
+    from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
     from ensemble_gpu.boosting.gradient import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.model.additive import AdditiveModel
+    from ensemble_gpu.model.export import export_text
+    from ensemble_gpu.model.forest import Forest
+    from ensemble_gpu.tree_plotting import plot_tree
+    from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __version__ = "0.1.0"
 
 _HOME = {
     "AdaBoostClassifier": "ensemble_gpu.boosting.adaboost",
     "AdditiveModel": "ensemble_gpu.model.additive",
+    "BaggingClassifier": "ensemble_gpu.bagging.bagging",
+    "BaggingRegressor": "ensemble_gpu.bagging.bagging",
     "BoostingClassifier": "ensemble_gpu.boosting.gradient",
     "BoostingRegressor": "ensemble_gpu.boosting.gradient",
+    "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
+    "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
+    "Forest": "ensemble_gpu.model.forest",
     "ProgressBar": "ensemble_gpu.boosting.watching",
+    "RandomForestClassifier": "ensemble_gpu.bagging.forest",
+    "RandomForestRegressor": "ensemble_gpu.bagging.forest",
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
+    "export_text": "ensemble_gpu.model.export",
+    "plot_tree": "ensemble_gpu.tree_plotting",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
 __all__ = [
     "AdaBoostClassifier",
     "AdditiveModel",
+    "BaggingClassifier",
+    "BaggingRegressor",
     "BoostingClassifier",
     "BoostingRegressor",
+    "DecisionTreeClassifier",
+    "DecisionTreeRegressor",
+    "Forest",
     "ProgressBar",
+    "RandomForestClassifier",
+    "RandomForestRegressor",
     "RoundInfo",
     "TqdmBar",
     "__version__",
+    "export_text",
+    "plot_tree",
     "use_engine",
 ]
 

@@ -12,7 +12,15 @@ import pytest
 import ensemble_gpu
 
 ROOT = Path(__file__).parent.parent
-ESTIMATORS = ["AdaBoostClassifier", "BoostingClassifier", "BoostingRegressor"]
+BOOSTING = ["AdaBoostClassifier", "BoostingClassifier", "BoostingRegressor"]
+FORESTS = ["RandomForestClassifier", "RandomForestRegressor"]
+TREES = ["DecisionTreeClassifier", "DecisionTreeRegressor"]
+BAGGING = ["BaggingClassifier", "BaggingRegressor"]
+ESTIMATORS = [*BOOSTING, *FORESTS, *TREES, *BAGGING]
+OTHERS = [
+    "AdditiveModel", "Forest", "ProgressBar", "RoundInfo", "TqdmBar", "export_text", "plot_tree",
+    "use_engine",
+]  # fmt: skip
 
 
 def test_every_public_name_can_be_had_and_is_listed():
@@ -22,8 +30,7 @@ def test_every_public_name_can_be_had_and_is_listed():
 
 
 def test_the_names_of_the_first_release_are_there():
-    expected = {"AdditiveModel", "ProgressBar", "RoundInfo", "TqdmBar", "use_engine", *ESTIMATORS}
-    assert expected <= set(ensemble_gpu.__all__)
+    assert {*OTHERS, *ESTIMATORS} <= set(ensemble_gpu.__all__)
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -35,9 +42,7 @@ def test_the_version_is_a_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+\S*", ensemble_gpu.__version__)
 
 
-@pytest.mark.parametrize(
-    "name", [*ESTIMATORS, "AdditiveModel", "ProgressBar", "RoundInfo", "TqdmBar", "use_engine"]
-)
+@pytest.mark.parametrize("name", [*ESTIMATORS, *OTHERS])
 def test_every_public_name_is_documented(name):
     assert len(getattr(ensemble_gpu, name).__doc__.split()) > 5
 
@@ -47,8 +52,11 @@ def test_every_parameter_and_fitted_attribute_is_documented(name):
     from tests.datasets import random_data
 
     data, kind = random_data(), getattr(ensemble_gpu, name)
-    estimator = kind(n_estimators=3, early_stopping=True, random_state=0).fit(data.X, data.y)
-    for attribute in vars(estimator):
+    given = {"early_stopping": True} if name in BOOSTING else {}
+    given |= {} if name in BOOSTING + TREES else {"oob_score": True}
+    given |= {} if name in TREES else {"n_estimators": 30 if "oob_score" in given else 3}
+    estimator = kind(random_state=0, **given).fit(data.X, data.y)
+    for attribute in [name for name in vars(estimator) if not name.startswith("_")]:
         assert re.search(rf"^    {attribute}\b|, {attribute}\b", kind.__doc__, re.MULTILINE), (
             attribute
         )

@@ -147,10 +147,8 @@ class _RandomForest(TreeEstimator):
             return int(m)
         return max(1, round(m * n_rows))
 
-    def _reweigh(
-        self, statistics: Statistics, drawn: np.ndarray | None, where: Where
-    ) -> Statistics:
-        """What a tree adds up, given the rows drawn for it."""
+    def _reweigh(self, statistics: Statistics, counts: Any | None, where: Where) -> Statistics:
+        """What a tree adds up, given how often each row was drawn for it."""
         return statistics
 
     def _keep_out_of_bag(self, prepared: Prepared) -> None:
@@ -272,19 +270,18 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
             self.criterion, target, self.n_classes_, weights, engine, WEIGHT_BITS
         )
 
-    def _reweigh(
-        self, statistics: Statistics, drawn: np.ndarray | None, where: Where
-    ) -> Statistics:
+    def _reweigh(self, statistics: Statistics, counts: Any | None, where: Where) -> Statistics:
         """Balanced within the bag: weights times n / (K n_k), as integers."""
         if self.class_weight != "balanced_subsample":
             return statistics
-        label = where.host(statistics.target)
-        counts = np.ones(len(label)) if drawn is None else drawn
-        sizes = np.bincount(label, weights=counts, minlength=self.n_classes_)
-        factor = counts.sum() / (self.n_classes_ * np.maximum(sizes, 1.0))
+        xp, label = where.xp, statistics.target
+        drawn = xp.ones_like(label) if counts is None else counts
+        own = [xp.sum(xp.where(label == k, drawn, 0)) for k in range(self.n_classes_)]
+        sizes = np.array([int(n) for n in own])
+        factor = sizes.sum() / (self.n_classes_ * np.maximum(sizes, 1))
         bits = min(FACTOR_BITS, MOST_FACTOR_BITS - math.frexp(factor.max())[1])
         integers = np.maximum(np.rint(np.ldexp(factor, bits)), 1.0).astype(np.int64)
-        own = where.xp.take(where.put(integers), statistics.target)
+        own = xp.take(where.put(integers), label)
         unit = statistics.weight_unit * 2.0**-bits
         return replace(statistics, weights=statistics.weights * own, weight_unit=unit)
 

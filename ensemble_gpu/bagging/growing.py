@@ -22,7 +22,7 @@ from ensemble_gpu.trees.statistics import Statistics
 # Leaves [rows, trees] that predictions out of bag look up at once: bounds their memory.
 MOST_LEAVES = 1 << 22
 
-# (statistics, rows drawn, where they are) -> the statistics of one tree
+# (statistics, how often each row was drawn, where they are) -> the statistics of one tree
 Reweigh = Callable[[Statistics, Any, Where], Statistics]
 
 
@@ -67,7 +67,7 @@ def _grow_one(
     if drawn is not None:
         rows = where.put(np.flatnonzero(drawn))
         counts = where.put(drawn.astype(np.int64))
-    statistics = reweigh(prepared.statistics, drawn, where)
+    statistics = reweigh(prepared.statistics, counts, where)
     grown, impurity = grow_tree(
         engine, prepared.matrix, statistics, prepared.plan, number, rows, counts
     )

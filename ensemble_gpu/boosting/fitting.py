@@ -148,17 +148,12 @@ class BoostedStumps(AdditiveEstimator):
         -------
         self
         """
-        before = dict(self.__dict__)
-        try:
+        with self._fitting():
             self._check_parameters()
-            for name in [name for name in before if name.endswith("_")]:
+            for name in [name for name in vars(self) if name.endswith("_")]:
                 delattr(self, name)  # what an earlier fit has left
             with gpu.current(locate(X), "boosting"):
                 self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
-        except BaseException:  # an error or Ctrl-C leaves the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _check_parameters(self) -> None:

@@ -53,7 +53,7 @@ class Format(Protocol):
         ...
 
     def moments(self, packed: Any) -> Any:
-        """What a tree adds up: (h of every output, -g of every output) as int64 [rows, 2 K]."""
+        """What a tree adds up: h and -g of every output (`Sample.values`)."""
         ...
 
 
@@ -89,9 +89,7 @@ class Packed:
         return self.engine.pair_sums(codes, packed)
 
     def moments(self, packed: Any) -> Any:
-        h = packed & 0xFFFFFFFF
-        planes = self.engine.where.xp.concat([h, (h - packed) >> 32], axis=0)
-        return self.engine.where.xp.permute_dims(planes, (1, 0))
+        return self.engine.moments(packed)
 
 
 class Fine:

@@ -73,22 +73,20 @@ class Trees:
         self.limits = Limits(depth, size.max_leaf_nodes, 2, LEAST_GAIN, n_features)
 
     def seek(self, gradients: Gradients) -> bool:
-        engine = gradients.engine
-        xp, where = engine.where.xp, engine.where
-        values = gradients.format.moments(gradients.packed)
         rows = gradients.drawn()
-        self.gradients, n = gradients, values.shape[1]
-        self.sample = Sample(rows, None, values, n)
-        self.root = where.host(xp.sum(values, axis=0))
+        n_stats = 2 * len(gradients.intercept)
+        values = gradients.format.moments(gradients.packed)
+        self.gradients, self.sample = gradients, Sample(rows, None, values, n_stats)
+        self.grower = gradients.engine.grower(self.matrix.codes, self.sample, self.rule)
+        self.root = self.grower.total()
         self.n_rows = gradients.n_rows if rows is None else rows.shape[0]
-        return self.n_rows > 0 and bool((self.root[: n // 2] > 0).any())
+        return self.n_rows > 0 and bool((self.root[: n_stats // 2] > 0).any())
 
     def best(self, barred: list[int]) -> Candidate | None:
         gradients, codes = self.gradients, self.matrix.codes
         engine, half = gradients.engine, self.sample.n_stats // 2
-        grower = engine.grower(codes, self.sample, self.rule)
         key = root_key(self.seed, gradients.round)
-        grown = grow(grower, self.rule, self.limits, self.root, self.n_rows, key, 0, False)
+        grown = grow(self.grower, self.rule, self.limits, self.root, self.n_rows, key, 0, False)
         if len(grown.feature) == 1:
             return None
         H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
@@ -96,7 +94,9 @@ class Trees:
         c = np.where(leaf & (H > 0), S / np.maximum(H, 1), 0.0)
         if self.rule.monotone:
             c = np.where(leaf, np.clip(c, grown.bounds[:, 0], grown.bounds[:, 1]), 0.0)
-        leaves = TreeLeaves(engine, engine.leaves(codes, grown.code_tree()), len(leaf))
+        every = self.sample.rows is None
+        node = self.grower.nodes() if every else engine.leaves(codes, grown.code_tree())
+        leaves = TreeLeaves(engine, node, len(leaf))
         gain = float(grown.gain[~leaf].sum())
 
         def made(values: np.ndarray, alpha: float, error: float) -> TreeRound:

@@ -16,7 +16,7 @@ children of its nodes the next numbers, left before right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -168,7 +168,7 @@ class PackedForest:
     x[feature] <= threshold goes left; `subset` >= 0: the bits of that row of `subsets` do, x being
     a category's number. NaN goes left where `missing_left`. The `values` of the leaf reached in
     each tree are added, tree after tree from `roots`; the sum is divided by `divisor`, and the
-    intercept is added last.
+    intercept is added last. `layouts` is for the engine: the nodes laid out in other ways.
     """
 
     roots: np.ndarray
@@ -182,10 +182,15 @@ class PackedForest:
     values: np.ndarray
     divisor: float
     intercept: np.ndarray
+    layouts: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 class Grower(Protocol):
     """The rows of one tree, node by node."""
+
+    def total(self) -> np.ndarray:
+        """Sums [statistic] of all rows of the sample."""
+        ...
 
     def split(self, frontier: Frontier) -> Splits:
         """The best split of every node."""
@@ -193,6 +198,10 @@ class Grower(Protocol):
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         """Send the rows of each node to its two new children; how many went left."""
+        ...
+
+    def nodes(self) -> Any:
+        """The node of every row of the sample, in its order: int64, where the codes are."""
         ...
 
     def pure(self, nodes: np.ndarray) -> np.ndarray:
@@ -204,6 +213,13 @@ class TreeEngine(Protocol):
     """What an engine does for trees."""
 
     def grower(self, codes: Any, sample: Sample, rule: Rule) -> Grower: ...
+
+    def moments(self, packed: Any) -> Any:
+        """`Sample.values` for packed gradients [output, row] = g 2^32 + h: h and -g.
+
+        An engine that adds both at once may keep them packed, [rows, 1], as -g 2^32 + h.
+        """
+        ...
 
     def leaves(self, codes: Any, tree: CodeTree) -> Any:
         """The number of the leaf of every row of the matrix: int64 [rows], where the codes are."""

@@ -33,7 +33,7 @@ from ensemble_gpu.kernels.protocol import (
     Split,
     code_width,
 )
-from ensemble_gpu.kernels.reference_growing import ReferenceGrower, leaves, sums_by
+from ensemble_gpu.kernels.reference_growing import ReferenceGrower, leaves, moments, sums_by
 
 # Cells of the sample that are sorted at once: bounds the memory that gaps take on a device.
 EDGE_CELLS = 1 << 19
@@ -141,6 +141,9 @@ class ReferenceEngine:
 
     def grower(self, codes: Codes, sample: Sample, rule: Rule) -> ReferenceGrower:
         return ReferenceGrower(codes, sample, rule, self.where)
+
+    def moments(self, packed: Any) -> Any:
+        return moments(packed, self.where)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> Any:
         return leaves(codes, tree, self.where)

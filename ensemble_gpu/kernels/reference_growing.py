@@ -55,6 +55,9 @@ class ReferenceGrower:
             values = xp.concat([values, xp.ones_like(values[:1, :])], axis=0)
         return values
 
+    def total(self) -> np.ndarray:
+        return self.where.host(self.where.xp.sum(self.values, axis=1))[: self.n_stats]
+
     def _slots(self, nodes: np.ndarray) -> Any:
         """Which of the nodes every row is in; NOWHERE where in none."""
         slot_of = np.full(self.n_nodes, NOWHERE)
@@ -116,6 +119,9 @@ class ReferenceGrower:
         self.n_nodes += 2 * len(nodes)
         return np.diff(ends)[::2]
 
+    def nodes(self) -> Any:
+        return self.node
+
     def pure(self, nodes: np.ndarray) -> np.ndarray:
         if self.target is None or not len(nodes):
             return np.zeros(len(nodes), dtype=bool)
@@ -128,6 +134,12 @@ class ReferenceGrower:
         ends = xp.searchsorted(xp.take(slot, by_slot), where.put(np.arange(len(nodes) + 1)))
         lowest, highest = xp.take(target, ends[:-1]), xp.take(target, ends[1:] - 1)
         return where.host(lowest == highest)
+
+
+def moments(packed: Any, where: Where) -> Any:
+    """(h of every output, -g of every output) as int64 [rows, 2 K], of g 2^32 + h."""
+    h = packed & 0xFFFFFFFF
+    return where.xp.permute_dims(where.xp.concat([h, (h - packed) >> 32], axis=0), (1, 0))
 
 
 def sums_by(index: Any, values: Any, n: int, where: Where) -> np.ndarray:

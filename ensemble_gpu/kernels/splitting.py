@@ -157,9 +157,13 @@ def _mean(rule, sums):
 
 @njit(cache=True, nogil=True)
 def _allowed(rule, left, right, sign, bounds):
+    """Rows enough on both sides; on a monotone feature, values in order and within the bounds.
+
+    Other features may leave the bounds: the values of their children are clipped.
+    """
     if rule.counted and min(left[rule.n_stats], right[rule.n_stats]) < rule.min_rows:
         return False
-    if not rule.monotone:
+    if sign == 0:
         return True
     a, b = _mean(rule, left), _mean(rule, right)
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
@@ -192,7 +196,7 @@ def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
     `order` is how the runs follow each other, `start` what is on the left before them: the sums of
     missing values, or zeros.
     """
-    free = not rule.counted and not rule.monotone
+    free = not rule.counted and sign == 0
     if free and rule.n_stats == 2 and rule.kind in (GINI, SQUARED):
         return _scan_pairs(rule, cell, order, first, last, whole, start[0], start[1])
     best, at = NEVER, -1

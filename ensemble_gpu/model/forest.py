@@ -20,6 +20,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
+from ensemble_gpu.data.categories import encode
 from ensemble_gpu.kernels.growing import LEAF, PackedForest
 from ensemble_gpu.kernels.select import engine_for, engine_view
 from ensemble_gpu.model.nodes import Nodes, check_nodes, depths, paths, tree_importances
@@ -242,20 +243,8 @@ class Forest:
         where = locate(X)
         engine: Any = engine_for(where, n_jobs)
         if self.categories:
-            X = self._numbered(X, where)
+            X = encode(X, self.categories, where)
         return home, engine, engine_view(engine, X)
-
-    def _numbered(self, X: Any, where: Where) -> Any:
-        """X with categories replaced by their numbers, values that are none of them by NaN."""
-        xp = where.xp
-        if not xp.isdtype(X.dtype, "real floating"):
-            X = where.as_float64(X)
-        parts, done = [], 0
-        for f, known in self.categories.items():
-            number = xp.astype(_numbers(X[:, f], known, where), X.dtype)
-            parts += [X[:, done:f], number[:, None]]
-            done = f + 1
-        return xp.concat([*parts, X[:, done:]], axis=1)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.
@@ -294,7 +283,7 @@ class Forest:
 
     def _part(self, start: int, stop: int) -> PackedForest:
         """Some trees for `apply_forest`; positions stay those of the whole."""
-        return replace(self.packed, roots=self.starts[start:stop])
+        return replace(self.packed, layouts={}, roots=self.starts[start:stop])
 
     def _stages(self, rounds: Sequence[int]) -> list[int]:
         """Numbers of trees, checked."""
@@ -348,21 +337,6 @@ def _canonical(array: np.ndarray) -> bytes:
         array = np.where(np.isnan(array), np.nan, array + 0.0)
     kind = {"f": "<f8", "u": "<u8"}.get(array.dtype.kind, "<i8")
     return np.ascontiguousarray(array, dtype=kind).tobytes()
-
-
-def _numbers(x: Any, known: np.ndarray, where: Where) -> Any:
-    """The place of every x among the known values, NaN where it is none of them."""
-    xp, x = where.xp, where.as_float64(x)
-    values, nan = where.put(known), where.full(xp.nan)
-    if len(known) == 0:
-        return x * nan
-    absent = xp.isnan(x)
-    place = xp.searchsorted(values, xp.where(absent, where.full(0.0), x), side="left")
-    place = xp.astype(place, xp.int64)
-    last = where.full(len(known) - 1, xp.int64)
-    place = xp.where(place > last, last, place)
-    found = (xp.take(values, place) == x) & ~absent
-    return xp.where(found, where.as_float64(place), nan)
 
 
 def _check_alike(one: Forest, other: Forest) -> None:

@@ -66,10 +66,12 @@ class Statistics:
     def totals(self, sample: Sample, engine: Engine) -> np.ndarray:
         """Sums over all rows of the sample."""
         xp, where = engine.where.xp, engine.where
-        values = sample.values if sample.rows is None else xp.take(sample.values, sample.rows, 0)
-        if sample.label is None:
+        values, label = sample.values, sample.label
+        if sample.rows is not None:
+            values = xp.take(values, sample.rows, axis=0)
+            label = None if label is None else xp.take(label, sample.rows)
+        if label is None:
             return where.host(xp.sum(values, axis=0))
-        label = sample.label if sample.rows is None else xp.take(sample.label, sample.rows)
         return engine.sums_by(label, values, self.n_classes)[:, 0]
 
     def in_scores(self, amount: float) -> float:

@@ -178,7 +178,7 @@ def test_the_scale_of_a_target_changes_only_the_values(exponent):
     np.testing.assert_allclose(found.value, plain.value * scale, rtol=1e-12)
 
 
-@pytest.mark.parametrize("value", [0.0, -3.7, 1e-20, 1e-310, 1e300, -1.7e308])
+@pytest.mark.parametrize("value", [0.0, -3.7, 1e-20, 1e-290, 1e300, -1.7e308])
 def test_a_constant_target_is_predicted(value):
     X, _ = without_ties("iris")
     found = DecisionTreeRegressor().fit(X, np.full(len(X), value))

@@ -37,6 +37,7 @@ from ensemble_gpu.kernels.protocol import (
     Split,
     code_width,
 )
+from ensemble_gpu.kernels.reference_growing import moments
 
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
@@ -165,6 +166,13 @@ class CpuEngine:
 
     def grower(self, codes: Codes, sample: Sample, rule: Rule) -> trees.CpuGrower:
         return trees.CpuGrower(codes, sample, rule, self.run.threads, self._map)
+
+    def moments(self, packed: np.ndarray) -> np.ndarray:
+        if packed.shape[0] > 1:
+            return moments(packed, NUMPY)
+        out = np.empty_like(packed)
+        self.by_block(lambda rows: growing.turn(packed[0, rows], out[0, rows]), packed.shape[1])
+        return out.reshape(-1, 1)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
         threads = self.run.limited_to(codes.n_rows, CELLS_PER_THREAD).threads

@@ -145,7 +145,7 @@ def _make(forest: PackedForest, narrow: bool) -> Compact:
 def compact(forest: PackedForest, dtype: np.dtype) -> Compact:
     """The forest for columns of float32 or float64; made once, then kept with the forest."""
     narrow = dtype == np.float32
-    kept = vars(forest).setdefault("_compact", {})
+    kept = forest.layouts
     if narrow not in kept:
         kept[narrow] = _make(forest, narrow)
     return kept[narrow]

@@ -22,7 +22,7 @@ CELLS_PER_THREAD = 100_000
 _BY_ROW = threading.Lock()
 
 growing: Any = kernels
-split_pairs: Any = pair_splitting.split_pairs
+pairs: Any = pair_splitting
 
 # function(part) for every part, on threads
 Map = Callable[[Callable[[Any], Any], Any], list[Any]]
@@ -47,7 +47,7 @@ class CpuGrower:
         self.threads, self.map = threads, map_
         rows = slice(None) if sample.rows is None else sample.rows
         self.order = np.arange(codes.n_rows, dtype=np.uint32)[rows]
-        self.values = np.array(sample.values[rows], dtype=np.int64, order="C")
+        values = sample.values
         label = np.zeros(0) if sample.label is None else sample.label[rows]
         self.label = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
         self.target = sample.target
@@ -56,8 +56,17 @@ class CpuGrower:
             and rule.criterion in (GINI, SQUARED)
             and not (rule.monotone or rule.random or rule.min_rows > 1 or rule.categorical.any())
         )
+        # eight codes a word, where the sums of a large node can be taken fast
+        self.words = self.codes.view(np.uint64) if self.codes.dtype == np.uint8 else None
+        packed = sample.label is None and values.shape[1] < self.n_stats
+        if packed and not (self.plain and self.words is not None):
+            low = values & 0xFFFFFFFF
+            values = np.concatenate([low, (values - low) >> 32], axis=1)
+        self.values = np.array(values[rows], dtype=np.int64, order="C")
+        self.tiles = codes.data
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
+        self.leaf = np.ones(1, dtype=bool)
         self.sums: dict[int, np.ndarray] = {}
         self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
         self.others = tuple(np.empty_like(a) for a in (self.order, self.label, self.values))
@@ -65,6 +74,22 @@ class CpuGrower:
     @property
     def rows(self) -> tuple[np.ndarray, ...]:
         return self.codes, self.order, self.label, self.values
+
+    def total(self) -> np.ndarray:
+        if len(self.label):
+            sums = np.zeros((self.n_stats, 1), dtype=np.int64)
+            growing.sums_by(self.label, self.values, sums)
+            return sums[:, 0]
+        if self.values.shape[1] == self.n_stats:
+            return self.values.sum(axis=0)
+        low = self.values & 0xFFFFFFFF
+        return np.array([low.sum(), ((self.values - low) >> 32).sum()])
+
+    def nodes(self) -> np.ndarray:
+        out = np.empty(len(self.order), dtype=np.int64)
+        leaves = np.flatnonzero(self.leaf)
+        growing.place(self.order, self.start[leaves], self.stop[leaves], leaves, out)
+        return out
 
     def _threads(self, n_rows: int, n_features: int) -> int:
         """One thread where the work would not repay waking the others."""
@@ -81,8 +106,11 @@ class CpuGrower:
             features = np.arange(self.p)[None, :]
             large = size >= KEEP_ROWS
             self._find_sums(set(nodes[large].tolist()))
-        for i in np.flatnonzero(large):
-            self._search(frontier, int(i), wholes[i], found)
+        at = np.flatnonzero(large)
+        parts = np.array_split(
+            at, min(self._threads(len(at) * self.width, self.p), max(1, len(at)))
+        )
+        self.map(lambda part: self._search(frontier, part, wholes, found), parts)
         if not large.all():
             self._split_rows(frontier, features, np.flatnonzero(~large), wholes, found)
         self.inherited.clear()
@@ -108,7 +136,7 @@ class CpuGrower:
             own = features if frontier.features is None else features[here]
             if self.plain:
                 score, record, left, _ = arrays
-                split_pairs(
+                pairs.split_pairs(
                     self.rule.criterion, *self.rows, self.width, start[part], stop[part], own,
                     wholes[here], score, record, left,
                 )  # fmt: skip
@@ -141,28 +169,43 @@ class CpuGrower:
                 del self.sums[small]
 
     def _build(self, node: int) -> np.ndarray:
-        sums = np.zeros((self.p, self.width, self.n_stats + self.scoring.counted), dtype=np.int64)
+        columns = self.n_stats + self.scoring.counted
+        sums = np.zeros((self.p, self.width, columns), dtype=np.int64)
         start, stop = self.start[node], self.stop[node]
-        self._by_feature(
-            lambda lo, hi: growing.build(
-                *self.rows, start, stop, lo, hi, self.scoring.counted, sums
-            ),
-            stop - start,
-        )
+        order, label, values = self.order, self.label, self.values
+        units, fast = self.p, self.plain and self.words is not None
+        if fast:
+            units = self.words.shape[1]  # type: ignore[union-attr]
+        threads = min(self._threads(stop - start, self.p), units)
+        bounds = [units * t // threads for t in range(threads + 1)]
+
+        def run(t: int) -> None:
+            part = start, stop, bounds[t], bounds[t + 1]
+            if fast:
+                growing.build_pairs(self.words, order, label, values, *part, sums)
+            else:
+                growing.build(*self.rows, *part, self.scoring.counted, sums)
+
+        self.map(run, range(threads))
         return sums
 
-    def _by_feature(self, function: Callable[[int, int], None], n_rows: int) -> list[Any]:
-        """function(lo, hi) for ranges of features that cover them all, one for each thread."""
-        threads = min(self._threads(n_rows, self.p), self.p)
-        bounds = [self.p * t // threads for t in range(threads + 1)]
-        return self.map(lambda t: function(bounds[t], bounds[t + 1]), range(threads))
-
-    def _search(self, frontier: Frontier, i: int, whole: np.ndarray, found: Found) -> None:
-        growing.search_sums(
-            self.scoring, self.sums[int(frontier.nodes[i])], 0, self.p, whole, frontier.bounds[i],
-            frontier.keys[i], found.score[i : i + 1], found.record[i], found.left[i],
-            found.subset[i],
-        )  # fmt: skip
+    def _search(
+        self, frontier: Frontier, part: np.ndarray, wholes: np.ndarray, found: Found
+    ) -> None:
+        """Best splits of the nodes at these places of the frontier, from their sums."""
+        for i in part.tolist():
+            sums = self.sums[int(frontier.nodes[i])]
+            if self.plain:
+                pairs.search_pairs(
+                    self.rule.criterion, sums, 0, self.p, wholes[i], found.score, found.record,
+                    found.left, i,
+                )  # fmt: skip
+            else:
+                growing.search_sums(
+                    self.scoring, sums, 0, self.p, wholes[i], frontier.bounds[i],
+                    frontier.keys[i], found.score[i : i + 1], found.record[i], found.left[i],
+                    found.subset[i],
+                )  # fmt: skip
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         start, stop = self.start[nodes], self.stop[nodes]
@@ -179,8 +222,8 @@ class CpuGrower:
             room = slice(offset[part[0]], offset[part[-1] + 1])
             counts = n_left[part]
             growing.partition(
-                *self.rows, self.width - 1, start[part], stop[part], own.feature, own.bin,
-                own.missing_left, own.subset, *(a[room] for a in self.others), counts,
+                self.tiles, *self.rows[1:], self.width - 1, start[part], stop[part], own.feature,
+                own.bin, own.missing_left, own.subset, *(a[room] for a in self.others), counts,
             )  # fmt: skip
             n_left[part] = counts
 
@@ -189,6 +232,8 @@ class CpuGrower:
         for i, node in enumerate(nodes.tolist()):
             if node in self.sums:
                 self.inherited[first + 2 * i] = self.sums.pop(node)
+        self.leaf[nodes] = False
+        self.leaf = np.concatenate([self.leaf, np.ones(2 * len(nodes), dtype=bool)])
         middle = start + n_left
         self.start = np.concatenate([self.start, np.stack([start, middle], axis=1).reshape(-1)])
         self.stop = np.concatenate([self.stop, np.stack([middle, stop], axis=1).reshape(-1)])

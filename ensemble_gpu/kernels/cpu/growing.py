@@ -11,9 +11,12 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.protocol import PACK_BITS
 from ensemble_gpu.kernels.splitting import Best, Node, runs_of, try_feature
 
 FEATURES, ROWS = 8, 1024
+# Neither half of the sums of so many packed values can overflow.
+PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 
 
 @njit(cache=True, nogil=True)
@@ -132,6 +135,75 @@ def build(codes, order, label, values, start, stop, lo, hi, counted, sums):
 
 
 @njit(cache=True, nogil=True)
+def turn(packed, out):
+    """g 2^32 + h to -g 2^32 + h."""
+    for i in range(packed.shape[0]):
+        out[i] = 2 * (packed[i] & np.int64(0xFFFFFFFF)) - packed[i]
+
+
+@njit(cache=True, nogil=True)
+def _build_packed(words, tile, order, values, start, stop, sums, scratch):
+    """Both halves of a packed value with one addition; taken apart before they can overflow."""
+    for a in range(start, stop, PACK_ROWS):
+        scratch[:] = 0
+        for t in range(a, min(a + PACK_ROWS, stop)):
+            word, value = words[order[t], tile], values[t, 0]
+            for lane in range(FEATURES):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(256 * lane) + code] += value
+        for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
+            own = sums[FEATURES * tile + lane]
+            for code in range(own.shape[0]):
+                value = scratch[256 * lane + code]
+                low = value & np.int64(0xFFFFFFFF)
+                own[code, 0] += low
+                own[code, 1] += (value - low) >> np.int64(32)
+
+
+@njit(cache=True, nogil=True)
+def _build_pairs(words, tile, order, label, values, start, stop, sums, scratch):
+    """Two statistics: a label and a weight, or two values."""
+    classes = label.shape[0] > 0
+    scratch[:] = 0
+    for t in range(start, stop):
+        word = words[order[t], tile]
+        if classes:
+            at, value = np.uint64(label[t]), values[t, 0]
+            for lane in range(FEATURES):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(512 * lane) + code + code + at] += value
+        else:
+            first, second = values[t, 0], values[t, 1]
+            for lane in range(FEATURES):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                place = np.uint64(512 * lane) + code + code
+                scratch[place] += first
+                scratch[place + np.uint64(1)] += second
+    for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
+        own = sums[FEATURES * tile + lane]
+        for code in range(own.shape[0]):
+            own[code, 0] += scratch[512 * lane + 2 * code]
+            own[code, 1] += scratch[512 * lane + 2 * code + 1]
+
+
+@njit(cache=True, nogil=True)
+def build_pairs(words, order, label, values, start, stop, lo, hi, sums):
+    """`build` of tiles lo ... hi - 1, eight codes a word, for two statistics of a row.
+
+    Blocks of rows stay in the second-level cache while the tiles take their turns.
+    """
+    packed = label.shape[0] == 0 and values.shape[1] == 1
+    scratch = np.empty(FEATURES * 512, dtype=np.int64)
+    for a in range(start, stop, PACK_ROWS):
+        b = min(a + PACK_ROWS, stop)
+        for tile in range(lo, hi):
+            if packed:
+                _build_packed(words, tile, order, values, a, b, sums, scratch)
+            else:
+                _build_pairs(words, tile, order, label, values, a, b, sums, scratch)
+
+
+@njit(cache=True, nogil=True)
 def search_sums(rule, sums, lo, hi, whole, bounds, key, score, record, left, subset):
     """The best split on features lo ... hi - 1 of one node with sums [feature, code, column]."""
     width, columns = sums.shape[1], sums.shape[2]
@@ -155,7 +227,7 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
 
 @njit(cache=True, nogil=True)
 def partition(
-    codes, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
+    tiles, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
     subset, other_order, other_label, other_values, n_left
 ):  # fmt: skip
     """Left rows to the front of each range, right rows behind them, both in their order."""
@@ -166,7 +238,7 @@ def partition(
         plain = cut >= 0
         for t in range(starts[i], stops[i]):
             row = order[t]
-            code = np.int64(codes[row, f])
+            code = np.int64(tiles[f // np.uint64(8), row, f % np.uint64(8)])
             if plain and code != missing_code:
                 left = code <= cut
             else:
@@ -189,6 +261,14 @@ def partition(
         values[at : stops[i]] = other_values[:away]
         if labelled:
             label[at : stops[i]] = other_label[:away]
+
+
+@njit(cache=True, nogil=True)
+def place(order, starts, stops, nodes, out):
+    """out[row] = the node whose range the row is in."""
+    for i in range(starts.shape[0]):
+        for t in range(starts[i], stops[i]):
+            out[order[t]] = nodes[i]
 
 
 @njit(cache=True, nogil=True)

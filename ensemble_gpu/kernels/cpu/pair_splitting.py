@@ -20,6 +20,15 @@ SHIFT = 16  # bits for a row's place in a small node
 
 
 @njit(cache=True, nogil=True)
+def pair(values, t):
+    """A row's two moments, which may be packed in one integer (`Engine.moments`)."""
+    if values.shape[1] == 2:
+        return values[t, 0], values[t, 1]
+    low = values[t, 0] & np.int64(0xFFFFFFFF)
+    return low, (values[t, 0] - low) >> np.int64(32)
+
+
+@njit(cache=True, nogil=True)
 def _score(kind, l0, l1, r0, r1):
     a, b, c, d = float(l0), float(l1), float(r0), float(r1)
     if kind == GINI:
@@ -71,8 +80,9 @@ def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, 
             code[m - 1], r0[m - 1], r1[m - 1] = own, 0, 0
             last = own
         if not classes:
-            r0[m - 1] += values[t, 0]
-            r1[m - 1] += values[t, 1]
+            x, y = pair(values, t)
+            r0[m - 1] += x
+            r1[m - 1] += y
         elif label[t] == 0:
             r0[m - 1] += values[t, 0]
         else:
@@ -93,8 +103,9 @@ def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
             code = np.uint64(codes[order[t], f])
             seen[mark + code] = 1
             at = base + np.uint64(2) * code
-            sums[at] += values[t, 0]
-            sums[at + np.uint64(1)] += values[t, 1]
+            x, y = pair(values, t)
+            sums[at] += x
+            sums[at + np.uint64(1)] += y
 
 
 @njit(cache=True, nogil=True)
@@ -112,6 +123,29 @@ def _added_runs(sums, base, words, word, n_words, code, r0, r1):
             code[m], r0[m], r1[m] = b, x, y
             m += x != 0 or y != 0
     return m
+
+
+@njit(cache=True, nogil=True)
+def _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left):
+    """Offer a feature's runs to node i; returns its best score."""
+    g0, g1 = np.int64(0), np.int64(0)
+    missing = m > 0 and code[m - 1] == width - 1
+    if missing:
+        m -= 1
+        g0, g1 = r0[m], r1[m]
+    if m == 0 or (m == 1 and not missing):
+        return best
+    found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best)
+    if at < 0:
+        return best
+    record[i, FEATURE], record[i, BIN] = f, code[at]
+    record[i, ABOVE] = code[at + 1] if at + 1 < m else width - 1
+    record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
+    left[i, 0], left[i, 1] = (g0, g1) if to_left else (np.int64(0), np.int64(0))
+    for k in range(at + 1):
+        left[i, 0] += r0[k]
+        left[i, 1] += r1[k]
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -160,22 +194,24 @@ def split_pairs(
                         sums, np.uint64(j - g) * stride, words, (j - g) * n_words, n_words, code,
                         r0, r1,
                     )  # fmt: skip
-                g0, g1 = np.int64(0), np.int64(0)
-                missing = m > 0 and code[m - 1] == width - 1
-                if missing:
-                    m -= 1
-                    g0, g1 = r0[m], r1[m]
-                if m == 0 or (m == 1 and not missing):
-                    continue
-                found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best)
-                if at < 0:
-                    continue
-                best = found
-                record[i, FEATURE], record[i, BIN] = f, code[at]
-                record[i, ABOVE] = code[at + 1] if at + 1 < m else width - 1
-                record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
-                left[i, 0], left[i, 1] = (g0, g1) if to_left else (np.int64(0), np.int64(0))
-                for k in range(at + 1):
-                    left[i, 0] += r0[k]
-                    left[i, 1] += r1[k]
+                best = _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left)
         score[i] = best
+
+
+@njit(cache=True, nogil=True)
+def search_pairs(kind, sums, lo, hi, whole, score, record, left, i):
+    """`split_pairs` of features lo ... hi - 1 for one node with sums [feature, code, 2]."""
+    width = sums.shape[1]
+    code, r0, r1 = (
+        np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64),
+        np.empty(width, dtype=np.int64),
+    )  # fmt: skip
+    best = score[i]
+    for f in range(lo, hi):
+        m = 0
+        for b in range(width):
+            x, y = sums[f, b, 0], sums[f, b, 1]
+            code[m], r0[m], r1[m] = b, x, y
+            m += x != 0 or y != 0
+        best = _offer(kind, f, code, r0, r1, m, whole[0], whole[1], width, i, best, record, left)
+    score[i] = best

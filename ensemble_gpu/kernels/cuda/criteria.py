@@ -4,7 +4,7 @@ The sums of one feature lie in shared memory as 32-bit words, low and high, [cod
 sums over the codes, but for the last code, which is the missing one. With their size they are the
 tuple `sums` = (low, high, columns, where the missing code is). A split is a place `at` in them, the
 running sums of the last code on the left, and a `side`, 1 where missing values go left. The tuple
-`rule` is (criterion, number of statistics, least rows of a child, whether signs matter).
+`rule` is (criterion, number of statistics, least rows of a child).
 
 The compiler would fuse a product with a following addition into one fma, rounded once instead of
 twice: such products are written `product`, which it leaves alone.
@@ -175,13 +175,13 @@ def _mean(kind, sums, at, side, right):
 
 @cuda.jit(device=True)
 def _allowed(rule, sums, at, side, sign, bounds, node):
-    kind, n_stats, min_rows, monotone = rule
+    kind, n_stats, min_rows = rule
     if min_rows > 1:
         left = child_sum(sums, n_stats, at, side, False)
         right = child_sum(sums, n_stats, at, side, True)
         if min(left, right) < min_rows:
             return False
-    if not monotone:
+    if sign == 0:
         return True
     a, b = _mean(kind, sums, at, side, False), _mean(kind, sums, at, side, True)
     within = bounds[node, 0] <= min(a, b) and max(a, b) <= bounds[node, 1]
@@ -201,11 +201,15 @@ def score_of(rule, sums, at, side, sign, bounds, node):
 
 @cuda.jit(device=True)
 def remainder(draw, span):
-    """draw modulo span, in steps of 16 bits (span < 2^16), without a division of 64 bits."""
-    rest = np.uint32(0)
+    """draw modulo span < 2^16, in steps of 16 bits: no division of 64-bit integers.
+
+    A quotient below 2^32 by span, rounded, has the right whole part: it is no integer or misses
+    the next by 1 / span at least.
+    """
+    rest = np.int64(0)
     shift = np.int32(48)
     while shift >= 0:
-        digit = np.uint32((draw >> np.uint64(shift)) & np.uint64(65535))
-        rest = np.uint32(np.uint32((rest << np.uint32(16)) | digit) % np.uint32(span))
+        rest = (rest << 16) + np.int64((draw >> np.uint64(shift)) & np.uint64(65535))
+        rest -= np.int64(np.float64(rest) / np.float64(span)) * span
         shift = np.int32(shift - 16)
     return np.int32(rest)

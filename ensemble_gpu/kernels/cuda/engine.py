@@ -55,6 +55,7 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
 )
 from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference_growing import moments
 
 # Row counters of the kernels are int32 and go up to a grid (below 2^20 threads) beyond the last.
 MOST_ROWS = 2**31 - 2**20
@@ -271,6 +272,10 @@ class CudaEngine:
     def grower(self, codes: Codes, sample: Sample, rule: Rule) -> CudaGrower:
         with self.device.active(f"a tree on {codes.n_rows} rows", 32 * codes.n_rows):
             return CudaGrower(codes, sample, rule, self.device)
+
+    def moments(self, packed: Any) -> Any:
+        with self.device.active("sums of gradients", 16 * math.prod(packed.shape)):
+            return moments(packed, self.where)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> Any:
         with self.device.active(f"leaves of {codes.n_rows} rows", 8 * codes.n_rows):

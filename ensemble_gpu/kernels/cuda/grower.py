@@ -18,6 +18,7 @@ from numba import njit
 
 from ensemble_gpu.kernels.cpu import growing as on_host
 from ensemble_gpu.kernels.cuda import growing, histogram, partition
+from ensemble_gpu.kernels.cuda.best import Best, Search, found_bytes
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.growing import CodeTree, Frontier, Rule, Sample, Splits
 from ensemble_gpu.kernels.protocol import Codes
@@ -89,6 +90,8 @@ class CudaGrower:
         self.target_ = None
         if sample.target is not None:
             self.target_ = device.handle(xp.ascontiguousarray(sample.target))
+        self.n_rows, self.rows = codes.n_rows, sample.rows
+        self.is_leaf = np.ones(1, dtype=bool)
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, self.order.shape[0], dtype=np.int64)
         self.all_features_ = self._put(np.arange(self.p)[None, :])
@@ -117,6 +120,15 @@ class CudaGrower:
     def _features(self, features: np.ndarray | None) -> Any:
         return self.all_features_ if features is None else self._put(features)
 
+    def total(self) -> np.ndarray:
+        xp, device = self.device.where.xp, self.device
+        with device.active(f"sums of {self.order.shape[0]} rows", 8 * self.values.shape[0]):
+            values = xp.take(self.values, self.order, axis=0)
+            if not self.label.shape[0]:
+                return device.where.host(xp.sum(values, axis=0))
+            label = xp.astype(xp.take(self.label, self.order), xp.int64)
+            return sums_by(label, values, self.n_stats, device)[:, 0]
+
     # --- splits ------------------------------------------------------------------------------
 
     def split(self, frontier: Frontier) -> Splits:
@@ -131,7 +143,7 @@ class CudaGrower:
 
     def _split_small(self, frontier: Frontier, at: np.ndarray, found: Found) -> None:
         tried = self.p if frontier.features is None else frontier.features.shape[1]
-        size = growing.found_bytes(tried, self.columns)
+        size = found_bytes(tried, self.columns)
         step = max(1, CHUNK_BYTES // size) if self.on_device else max(1, len(at))
         for first in range(0, len(at), step):
             here = at[first : first + step]
@@ -140,7 +152,7 @@ class CudaGrower:
             else:
                 self._split_on_host(frontier, here, found)
 
-    def _search(self, frontier: Frontier, at: np.ndarray) -> growing.Search:
+    def _search(self, frontier: Frontier, at: np.ndarray) -> Search:
         """What the kernels need of these nodes; copied only where it matters."""
         device, where, rule = self.device, self.device.where, self.rule
         bounds_, draws_ = self.no_bounds_, self.no_subset_
@@ -153,17 +165,18 @@ class CudaGrower:
             draws = np.empty((len(at), features.shape[1]), dtype=np.uint64)
             _draw(frontier.keys[at], features, draws)
             draws_ = device.handle(where.put(draws))
-        return growing.Search(rule, self.n_stats, self.signs_, bounds_, draws_)
+        return Search(rule, self.n_stats, self.signs_, bounds_, draws_)
 
     def _split_rows(self, frontier: Frontier, at: np.ndarray, tried: int, found: Found) -> None:
         nodes, device = frontier.nodes[at], self.device
         ranges = self._put(np.stack([self.start[nodes], self.stop[nodes]], axis=1))
         features = frontier.features if frontier.features is None else frontier.features[at]
         features_ = self._features(features)
-        best = growing.Best(len(at), tried, self.columns, device)
+        best = Best(len(at), tried, self.columns, device)
         growing.launch_split_rows(
-            self.codes.lane_bits, self.width, self._search(frontier, at), device.plan,
-            device.stream(), *self.rows_, ranges, features_, best,
+            self.codes.lane_bits, self.width, self.columns, tried,
+            self._search(frontier, at).arguments, device.plan, device.stream(), *self.rows_,
+            ranges, features_, best.scores_, best.found_,
         )  # fmt: skip
         best.choose(features_, at, found)
 
@@ -207,10 +220,11 @@ class CudaGrower:
             else:
                 sums, sums_, slots = self._sums(nodes, features_, tried)
             if self.on_device:
-                best = growing.Best(len(here), tried, self.columns, self.device)
+                best = Best(len(here), tried, self.columns, self.device)
                 growing.launch_split_sums(
-                    self.width, self._search(frontier, here), self.device.plan,
-                    self.device.stream(), sums_, self._put(slots), features_, best,
+                    self.width, self.columns, tried, self._search(frontier, here).arguments,
+                    self.device.plan, self.device.stream(), sums_, self._put(slots), features_,
+                    best.scores_, best.found_,
                 )  # fmt: skip
                 best.choose(features_, here, found)
             else:
@@ -337,9 +351,24 @@ class CudaGrower:
         for i, node in enumerate(nodes.tolist()):
             if node in self.kept:
                 self.inherited[first + 2 * i] = self.kept.pop(node)
+        self.is_leaf[nodes] = False
+        self.is_leaf = np.concatenate([self.is_leaf, np.ones(2 * len(nodes), dtype=bool)])
         middle = start + n_left
         self.start = np.concatenate([self.start, np.stack([start, middle], axis=1).reshape(-1)])
         self.stop = np.concatenate([self.stop, np.stack([middle, stop], axis=1).reshape(-1)])
+
+    def nodes(self) -> Any:
+        device, where, plan = self.device, self.device.where, self.device.plan
+        leaves = np.flatnonzero(self.is_leaf)
+        table = self._table(leaves, 3)
+        table[:-1, partition.FEATURE] = leaves
+        with device.active(f"nodes of {self.n_rows} rows", 8 * self.n_rows):
+            out = where.zeros(self.n_rows, where.xp.int64)
+            partition.launch_place(
+                plan.row_blocks(self.order.shape[0]), plan.threads, device.stream(), self.order_,
+                self._put(table), device.handle(out),
+            )  # fmt: skip
+            return out if self.rows is None else where.xp.take(out, self.rows)
 
     def pure(self, nodes: np.ndarray) -> np.ndarray:
         if self.target_ is None or not len(nodes):

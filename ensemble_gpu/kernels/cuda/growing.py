@@ -19,7 +19,6 @@ Codes that occur are the candidates, and of equal scores (criteria.py) the first
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,10 +35,7 @@ from ensemble_gpu.kernels.cuda.criteria import (
     store,
     value_at,
 )
-from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
-from ensemble_gpu.kernels.growing import Rule
-from ensemble_gpu.kernels.splitting import Found
 
 MOST_CELLS = 4096  # sums in shared memory: 32 KB
 FEW_CELLS = 1024  # 8 KB: many blocks of NODE_THREADS share a multiprocessor
@@ -66,10 +62,10 @@ def code_of(codes, row, feature, lane_bits):
 @cuda.jit(device=True)
 def _add(low, high, at, value):
     """sum[at] += value: the lower words, then the upper ones with what is carried."""
-    part = np.uint32(value & WORD)
-    old = cuda.atomic.add(low, at, part)
+    part = value & WORD
+    old = cuda.atomic.add(low, at, np.uint32(part))
     upper = value >> 32
-    if np.uint32(old + part) < old:
+    if np.int64(old) + part > WORD:
         upper += 1
     if upper != 0:
         cuda.atomic.add(high, at, np.int32(upper))
@@ -339,8 +335,8 @@ def split_rows_with(most_cells: int) -> Any:
 
     @cuda.jit(cache=True)
     def split_rows(
-        codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
-        monotone, random, signs, bounds, draws, team_bits, scores, found,
+        codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows, random,
+        signs, bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature of small nodes (start, stop), from their rows.
 
@@ -356,7 +352,7 @@ def split_rows_with(most_cells: int) -> Any:
         counted = np.int32(min_rows > 1)
         columns, n = np.int32(n_stats + counted), np.int32(width - 1)
         rule, sums = (
-            (kind, n_stats, min_rows, monotone),
+            (kind, n_stats, min_rows),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)
@@ -397,8 +393,8 @@ def split_sums_with(most_cells: int) -> Any:
 
     @cuda.jit(cache=True)
     def split_sums(
-        totals, slots, features, width, kind, n_stats, min_rows, monotone, random, signs, bounds,
-        draws, team_bits, scores, found,
+        totals, slots, features, width, kind, n_stats, min_rows, random, signs, bounds, draws,
+        team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature from the sums in these slots.
 
@@ -414,7 +410,7 @@ def split_sums_with(most_cells: int) -> Any:
         columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
         cells = np.int32(width * columns)
         rule, sums = (
-            (kind, n_stats, min_rows, monotone),
+            (kind, n_stats, min_rows),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)
@@ -486,51 +482,6 @@ def choose_feature(scores, found, features, record, record_score):
 # --- launchers -------------------------------------------------------------------------------
 
 
-def found_bytes(tried: int, columns: int) -> int:
-    """What the best splits of a node's features take."""
-    return 8 * tried * (1 + FOUND + columns)
-
-
-@dataclass(frozen=True)
-class Search:
-    """What the scoring kernels know of the rule and, where it matters, of the nodes."""
-
-    rule: Rule
-    n_stats: int
-    signs: Any
-    bounds: Any
-    draws: Any
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        rule = self.rule
-        sizes = (rule.criterion, self.n_stats, rule.min_rows, rule.monotone, rule.random)
-        return (*(np.int32(v) for v in sizes), self.signs, self.bounds, self.draws)
-
-
-class Best:
-    """The best split of every (node, tried feature), and of every node."""
-
-    def __init__(self, n: int, tried: int, columns: int, device: Device) -> None:
-        where, xp = device.where, device.where.xp
-        self.n, self.tried, self.columns, self.device = n, tried, columns, device
-        self.scores_ = device.handle(where.zeros((n, tried), xp.float64))
-        self.found_ = device.handle(where.zeros((n, tried, FOUND + columns), xp.int64))
-        self.record = where.zeros((n, RECORD + columns), xp.int64)
-
-    def choose(self, features: Any, at: np.ndarray, found: Found) -> None:
-        """Write the nodes' splits into the places `at` of `found`."""
-        device, plan, xp = self.device, self.device.plan, self.device.where.xp
-        launch(
-            choose_feature, plan.row_blocks(self.n), plan.threads, device.stream(), self.scores_,
-            self.found_, features, device.handle(self.record),
-            device.handle(self.record.view(xp.float64)),
-        )  # fmt: skip
-        record = device.where.host(self.record)
-        found.score[at] = record[:, 0].copy().view(np.float64)
-        found.record[at], found.left[at] = record[:, 1:RECORD], record[:, RECORD:]
-
-
 def fits(width: int, columns: int) -> bool:
     """Whether a feature's sums fit the shared memory of a block."""
     return width * columns <= MOST_CELLS
@@ -563,24 +514,36 @@ def launch_subtract(plan: LaunchPlan, stream: Any, pairs: Any, parents: Any, sum
 
 
 def launch_split_rows(
-    lane_bits: int, width: int, search: Search, plan: LaunchPlan, stream: Any, codes: Any,
-    order: Any, label: Any, values: Any, ranges: Any, features: Any, best: Best,
+    lane_bits: int, width: int, columns: int, tried: int, search: tuple[Any, ...],
+    plan: LaunchPlan, stream: Any, codes: Any, order: Any, label: Any, values: Any, ranges: Any,
+    features: Any, scores: Any, found: Any,
 ) -> None:  # fmt: skip
-    kernel = split_rows if width * best.columns <= FEW_CELLS else split_rows_large
+    """The best split of every (node, tried feature) of nodes with these ranges."""
+    kernel = split_rows if width * columns <= FEW_CELLS else split_rows_large
     launch(
-        kernel, plan.pair_blocks(best.n, best.tried), plan.node_threads, stream, codes, order,
-        label, values, ranges, features, np.int32(lane_bits), np.int32(width), *search.arguments,
-        team_bits_of(plan.node_threads), best.scores_, best.found_,
+        kernel, plan.pair_blocks(ranges.shape[0], tried), plan.node_threads, stream, codes, order,
+        label, values, ranges, features, np.int32(lane_bits), np.int32(width), *search,
+        team_bits_of(plan.node_threads), scores, found,
     )  # fmt: skip
 
 
 def launch_split_sums(
-    width: int, search: Search, plan: LaunchPlan, stream: Any, sums: Any, slots: Any,
-    features: Any, best: Best,
+    width: int, columns: int, tried: int, search: tuple[Any, ...], plan: LaunchPlan, stream: Any,
+    sums: Any, slots: Any, features: Any, scores: Any, found: Any,
 ) -> None:  # fmt: skip
-    kernel = split_sums if width * best.columns <= FEW_CELLS else split_sums_large
+    """The best split of every (node, tried feature) of nodes with sums in these slots."""
+    kernel = split_sums if width * columns <= FEW_CELLS else split_sums_large
     launch(
-        kernel, plan.pair_blocks(best.n, best.tried), plan.node_threads, stream, sums, slots,
-        features, np.int32(width), *search.arguments, team_bits_of(plan.node_threads),
-        best.scores_, best.found_,
+        kernel, plan.pair_blocks(slots.shape[0], tried), plan.node_threads, stream, sums, slots,
+        features, np.int32(width), *search, team_bits_of(plan.node_threads), scores, found,
+    )  # fmt: skip
+
+
+def launch_choose(
+    n: int, plan: LaunchPlan, stream: Any, scores: Any, found: Any, features: Any, record: Any,
+    record_score: Any,
+) -> None:  # fmt: skip
+    launch(
+        choose_feature, plan.row_blocks(n), plan.threads, stream, scores, found, features, record,
+        record_score,
     )  # fmt: skip

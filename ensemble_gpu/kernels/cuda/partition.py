@@ -91,6 +91,16 @@ def restore(nodes, node_of, moved, order):
 
 
 @cuda.jit(cache=True)
+def place(order, nodes, out):
+    """out[row] = the number of its node, given in place of a feature."""
+    u = np.int32(cuda.grid(1))
+    while u < nodes[nodes.shape[0] - 1, OFFSET]:
+        i = _node_of(nodes, u)
+        out[order[nodes[i, START] + u - nodes[i, OFFSET]]] = nodes[i, FEATURE]
+        u = np.int32(u + cuda.gridsize(1))
+
+
+@cuda.jit(cache=True)
 def compare(order, nodes, target, differs):
     """differs[i] = 1 where a row of node i has another target than its first row."""
     u = np.int32(cuda.grid(1))
@@ -148,6 +158,10 @@ def launch_move(
     """Sort the rows of every node by their side."""
     launch(scatter, grid, block, stream, order, nodes, node_of, running, before, moved)
     launch(restore, grid, block, stream, nodes, node_of, moved, order)
+
+
+def launch_place(grid: int, block: int, stream: Any, order: Any, nodes: Any, out: Any) -> None:
+    launch(place, grid, block, stream, order, nodes, out)
 
 
 def launch_compare(

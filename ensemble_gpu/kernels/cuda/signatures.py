@@ -59,8 +59,8 @@ _TREE_ROWS = (
 _ORDER = _FLAGS = Array("int32", 1)
 _NODES, _SUBSETS = Array("int32", 2), Array("uint64", 2)
 _BEST = (_FLOATS, Array("int64", 3))
-# Criterion, statistics, least rows, monotone, random; signs, bounds, draws, bits of a team.
-_SEARCH = (*(5 * ("int32",)), Array("int32", 1), _FLOATS, _SUBSETS, "int32", *_BEST)
+# Criterion, statistics, least rows, random; signs, bounds, draws, bits of a team.
+_SEARCH = (*(4 * ("int32",)), Array("int32", 1), _FLOATS, _SUBSETS, "int32", *_BEST)
 _SPLIT_ROWS = (*_TREE_ROWS, "int32", "int32", *_SEARCH)
 _SPLIT_SUMS = (_SUMS, Array("int32", 1), Array("int32", 2), "int32", *_SEARCH)
 _FOREST = (Array("int32", 1), _NODES, Array("float64", 1), _SUBSETS)
@@ -95,6 +95,7 @@ SIGNATURES: dict[str, list[tuple[Argument, ...]]] = {
     "mark": [(_CODES, _ORDER, _NODES, _SUBSETS, "int32", "int32", _FLAGS, _FLAGS)],
     "scatter": [(_ORDER, _NODES, *(4 * (_FLAGS,)))],
     "restore": [(_NODES, _FLAGS, _ORDER, _ORDER)],
+    "place": [(_ORDER, _NODES, Array("int64", 1))],
     "compare": [(_ORDER, _NODES, Array("int64", 1), _FLAGS)],
     "sum_by": [(Array("int64", 1), Array("int64", 2), _SUMS)],
     "leaves": [(_CODES, _NODES, _SUBSETS, "int32", "int32", Array("int64", 1))],
@@ -127,6 +128,7 @@ KERNELS: dict[str, Any] = {
     "mark": partition.mark,
     "scatter": partition.scatter,
     "restore": partition.restore,
+    "place": partition.place,
     "compare": partition.compare,
     "sum_by": partition.sum_by,
     "leaves": partition.leaves,
