@@ -1,18 +1,14 @@
 """Trees and forests beside scikit-learn, LightGBM, XGBoost and CatBoost: `python -m bench.forests`.
 
-Every model is fitted from raw float32 rows with the same number of trees and threads. scikit-learn's
-forest is the same algorithm as ours, but for our 255 bins. LightGBM's and XGBoost's draw 63.2% of the
-rows without replacement instead of a bootstrap sample, with as many features a node, and stop, as
-ours, when a leaf is pure. Boosted trees have depth 6, no penalty and no least leaf; CatBoost's are
-oblivious: one question a level, which is less work and another model.
+Everybody fits from raw float32 rows, with as many trees and threads (forest_peers.py). Prints a
+table of ratios and one for each work, and writes both, with JSON, to bench/results/forests.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
-import statistics
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -21,56 +17,20 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import catboost
-import lightgbm
 import numpy as np
 import psutil
-import xgboost
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.ensemble import RandomForestClassifier as SklearnForest
-from sklearn.ensemble import RandomForestRegressor as SklearnForestRegressor
-from sklearn.tree import DecisionTreeClassifier as SklearnTree
 
 from bench.child import forget_peak, peak
 from bench.data import Shape, Split, generated, regression
+from bench.forest_peers import DEPTH, EQUAL_LEAVES, FITS, RATE, SKLEARN, Predict, warm_up
 from bench.losses import squared_error
 from bench.measure import Effort, Timing, auc, interleave, log_loss, machine
-from bench.peers import (
-    MAX_BINS,
-    OURS,
-    WARM_ROWS,
-    Job,
-    catboost_settings,
-    lightgbm_settings,
-    openmp,
-    xgboost_settings,
-)
+from bench.peers import MAX_BINS, OURS, Job
 from bench.report import TARGET_THREADS, seconds, table
-from ensemble_gpu import BoostingClassifier
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.trees.tree import DecisionTreeClassifier
 
 RESULTS = Path(__file__).parent / "results"
-SKLEARN = "scikit-learn"
 FEATURES = 28
-DEPTH, RATE = 6, 0.1
-EQUAL_LEAVES = 1_024
-MOST_LEAVES = 1 << 17  # that LightGBM allows
-IN_BAG = 0.632
 ONE_ROW_CALLS = 200
-
-Predict = Callable[[np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A model: its predictions and, counted when asked for, the mean leaves of a tree."""
-
-    predict: Predict
-    leaves: Callable[[], float]
-
-
-Fit = Callable[[Job], Fitted]
 
 
 @dataclass(frozen=True)
@@ -92,13 +52,13 @@ class Contest:
     def split(self) -> Split:
         return regression(self.shape) if "MSE" in self.measures else generated(self.shape)
 
-    def jobs(self, threads: int) -> dict[str, tuple[Fit, Job]]:
-        """{line of the table: how to fit, and what}."""
-        fits, split = FITS[self.kind], self.split
+    def jobs(self, threads: int) -> dict[str, tuple[str, Job]]:
+        """{line of the table: contestant, and what it is asked to do}."""
+        split = self.split
         job = Job(split.X, split.y, self.trees, RATE, threads)
-        jobs = {name: (fits[name], job) for name in self.names or fits}
+        jobs = {name: (name, job) for name in self.names or FITS[self.kind]}
         if self.also:
-            jobs[f"{OURS}, {self.also} trees"] = fits[OURS], replace(job, rounds=self.also)
+            jobs[f"{OURS}, {self.also} trees"] = OURS, replace(job, rounds=self.also)
         return jobs
 
 
@@ -116,7 +76,7 @@ class Outcome:
 class Work:
     """One row: the ratio is to the fastest of `rivals`, of medians; without rivals: of all.
 
-    Our first score may be worse by `tolerance`, our memory must be below theirs.
+    Our first score may be worse by `tolerance`; beside `at_least` our memory must be below theirs.
     """
 
     key: str
@@ -128,128 +88,6 @@ class Work:
     tolerance: float = 0.002
 
 
-def _like_sklearn(estimator: Any, **settings: Any) -> Fit:
-    """Ours and scikit-learn's, told the trees, the threads and the seed where they have them."""
-    known = estimator().get_params()
-
-    def fit(job: Job) -> Fitted:
-        told = {"n_estimators": job.rounds, "n_jobs": job.threads, "random_state": 0}
-        common = {name: value for name, value in told.items() if name in known}
-        model = estimator(**common, **settings).fit(job.X, job.y)
-        answer = getattr(model, "predict_proba", model.predict)
-
-        def predict(X: np.ndarray) -> np.ndarray:
-            if hasattr(model, "estimators_"):  # scikit-learn starts its threads for one row, too
-                model.n_jobs = job.threads if len(X) > 1 else 1
-            return answer(X)
-
-        return Fitted(predict, partial(_mean_leaves, model))
-
-    return fit
-
-
-def _mean_leaves(model: Any) -> float:
-    if hasattr(model, "model_"):
-        return statistics.fmean(model.model_.n_leaves(t) for t in range(len(model.model_)))
-    return statistics.fmean(tree.get_n_leaves() for tree in getattr(model, "estimators_", [model]))
-
-
-def _lightgbm(**settings: Any) -> Fit:
-    def fit(job: Job) -> Fitted:
-        told = {**lightgbm_settings(job), "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0}
-        booster = lightgbm.train(told | settings, lightgbm.Dataset(job.X, job.y), job.rounds)
-
-        def leaves() -> float:
-            counts = re.findall(r"^num_leaves=(\d+)", booster.model_to_string(), re.MULTILINE)
-            return statistics.fmean(map(int, counts))
-
-        return Fitted(lambda X: np.asarray(booster.predict(X, num_threads=job.threads)), leaves)
-
-    return fit
-
-
-def _lightgbm_forest(leaves: int) -> Fit:
-    return _lightgbm(
-        boosting="rf", num_leaves=leaves, bagging_freq=1, bagging_fraction=IN_BAG,
-        feature_fraction_bynode=FEATURES**-0.5, histogram_pool_size=512,
-    )  # fmt: skip
-
-
-def _xgboost(*, forest: bool = False, **settings: Any) -> Fit:
-    """One round of `trees` parallel trees is XGBoost's random forest."""
-
-    def fit(job: Job) -> Fitted:
-        told = {**xgboost_settings(job), "reg_lambda": 0.0, "min_child_weight": 0.0, **settings}
-        if forest:
-            told |= {"num_parallel_tree": job.rounds, "learning_rate": 1.0, "subsample": IN_BAG}
-            told |= {"colsample_bynode": FEATURES**-0.5}
-        matrix = xgboost.QuantileDMatrix(job.X, job.y, max_bin=MAX_BINS, nthread=job.threads)
-        booster = xgboost.train(told, matrix, 1 if forest else job.rounds)
-
-        def leaves() -> float:
-            return statistics.fmean(tree.count("leaf=") for tree in booster.get_dump())
-
-        return Fitted(booster.inplace_predict, leaves)
-
-    return fit
-
-
-def _catboost(job: Job) -> Fitted:
-    settings = {**catboost_settings(job), "depth": DEPTH, "l2_leaf_reg": 0.0}
-    model = catboost.CatBoostClassifier(**settings).fit(job.X, job.y)
-    predict = partial(model.predict_proba, thread_count=job.threads)
-    return Fitted(predict, lambda: statistics.fmean(model.get_tree_leaf_counts()))
-
-
-def _histogram_boosting(job: Job) -> Fitted:
-    model = HistGradientBoostingClassifier(
-        max_iter=job.rounds, learning_rate=job.rate, max_depth=DEPTH, max_leaf_nodes=None,
-        min_samples_leaf=1, max_bins=MAX_BINS, early_stopping=False,
-    )  # fmt: skip
-    with openmp(job.threads):
-        model.fit(job.X, job.y)
-    trees = [tree for one_round in model._predictors for tree in one_round]
-    count = partial(statistics.fmean, [tree.get_n_leaf_nodes() for tree in trees])
-    return Fitted(model.predict_proba, count)
-
-
-def _forests(leaves: int | None = None) -> dict[str, Fit]:
-    """Fully grown, or with so many leaves a tree, the best first."""
-    if leaves is None:
-        xgboost_leaves: dict[str, Any] = {"max_cached_hist_node": 4_096}
-    else:
-        xgboost_leaves = {"grow_policy": "lossguide", "max_leaves": leaves}
-    return {
-        OURS: _like_sklearn(RandomForestClassifier, max_leaf_nodes=leaves),
-        SKLEARN: _like_sklearn(SklearnForest, max_leaf_nodes=leaves),
-        "LightGBM": _lightgbm_forest(leaves or MOST_LEAVES),
-        "XGBoost": _xgboost(forest=True, max_depth=0, **xgboost_leaves),
-    }
-
-
-FITS: dict[str, dict[str, Fit]] = {
-    "forest": _forests(),
-    "equal leaves": _forests(EQUAL_LEAVES),
-    "regression": {
-        OURS: _like_sklearn(RandomForestRegressor),
-        SKLEARN: _like_sklearn(SklearnForestRegressor),
-    },
-    "boosting": {
-        OURS: _like_sklearn(BoostingClassifier, max_depth=DEPTH, learning_rate=RATE),
-        "LightGBM": _lightgbm(max_depth=DEPTH, num_leaves=1 << DEPTH),
-        "XGBoost": _xgboost(max_depth=DEPTH),
-        "CatBoost, oblivious": _catboost,
-        "sklearn HistGB": _histogram_boosting,
-    },
-    "tree": {
-        OURS: _like_sklearn(DecisionTreeClassifier),
-        SKLEARN: _like_sklearn(SklearnTree),
-    },
-    "exact tree": {
-        OURS: _like_sklearn(DecisionTreeClassifier, max_bins=None),
-        SKLEARN: _like_sklearn(SklearnTree),
-    },
-}
 MEASURES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
     "AUC": auc,
     "log loss": log_loss,
@@ -257,18 +95,15 @@ MEASURES: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
 }
 
 
-def _warm_up(fit: Fit, job: Job) -> None:
-    few = replace(job, X=job.X[:WARM_ROWS], y=job.y[:WARM_ROWS], rounds=2)
-    fit(few).predict(few.X[:1])
-
-
 @lru_cache(maxsize=1)
 def _fit(contest: Contest, effort: Effort) -> Outcome:
     """From raw rows to fitted models, which the timings keep."""
-    split, jobs = contest.split, contest.jobs(effort.threads)
-    for fit, job in jobs.values():
-        _warm_up(fit, job)
-    timings = interleave({name: partial(fit, job) for name, (fit, job) in jobs.items()}, effort)
+    split, calls = contest.split, {}
+    for line, (name, job) in contest.jobs(effort.threads).items():
+        fit = FITS[contest.kind][name]
+        warm_up(fit, job)
+        calls[line] = partial(fit, job)
+    timings = interleave(calls, effort)
     answers = {name: timing.result.predict(split.X_test) for name, timing in timings.items()}
     scores = {
         measure: {name: MEASURES[measure](split.y_test, a) for name, a in answers.items()}
@@ -281,22 +116,28 @@ def _fit(contest: Contest, effort: Effort) -> Outcome:
 
 def _peaks(contest: Contest, threads: int) -> dict[str, int]:
     """Bytes that each fit adds at its peak to a process of its own that holds X."""
-    peaks = {}
-    for name in contest.jobs(threads):
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            peaks[name] = pool.submit(_added_bytes, contest, name, threads).result()
+    peaks, split = {}, contest.split
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder, "X.npy"), split.X)
+        np.save(Path(folder, "y.npy"), split.y)
+        for line, (name, job) in contest.jobs(threads).items():
+            call = partial(_added_bytes, contest.kind, name, folder, job.rounds, threads)
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                peaks[line] = pool.submit(call).result()
     return peaks
 
 
-def _added_bytes(contest: Contest, name: str, threads: int) -> int:
-    fit, job = contest.jobs(threads)[name]
-    _warm_up(fit, job)
+def _added_bytes(kind: str, name: str, folder: str, trees: int, threads: int) -> int:
+    """As bench/child.py does it: highest minus present size, after a small fit."""
+    X, y = np.load(Path(folder, "X.npy")), np.load(Path(folder, "y.npy"))
+    fit, job = FITS[kind][name], Job(X, y, trees, RATE, threads)
+    warm_up(fit, job)
     forget_peak()
     before = psutil.Process().memory_info().rss
     model = fit(job)
-    added = max(0, peak() - before)
+    added = peak() - before
     del model
-    return added
+    return max(0, added)
 
 
 def _predict(contest: Contest, calls: int, effort: Effort) -> Outcome:
@@ -361,8 +202,8 @@ def headline(work: Work, outcome: Outcome) -> list[str]:
         if i == 0 and (apart if measure == "AUC" else -apart) < -work.tolerance:
             short.append(measure)
     if peaks:
-        quality.append(f"memory {peaks[OURS] / peaks[rival]:.2f}x")
-        if peaks[OURS] >= peaks[rival]:
+        quality.append(f"memory {peaks[OURS] / max(1, peaks[rival]):.2f}x")
+        if work.at_least and peaks[OURS] >= peaks[rival]:
             short.append("memory")
     if not outcome.scores:
         quality.append(f"leaves {outcome.leaves[OURS]:,.0f} / {outcome.leaves[rival]:,.0f}")

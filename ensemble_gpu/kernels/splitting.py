@@ -401,11 +401,10 @@ class Found:
         return self.score, self.record, self.left, self.subset
 
     def splits(self) -> Splits:
-        record = self.record
+        feature, last_bin, above, missing_left, has_missing = np.ascontiguousarray(self.record.T)
         return Splits(
-            self.score, record[:, FEATURE], record[:, BIN], record[:, ABOVE],
-            record[:, MISSING_LEFT] == 1, record[:, HAS_MISSING] == 1, self.subset,
-            self.left[:, : self.n_stats],
+            self.score, feature, last_bin, above, missing_left == 1, has_missing == 1, self.subset,
+            np.ascontiguousarray(self.left[:, : self.n_stats]),
         )  # fmt: skip
 
 

@@ -75,10 +75,22 @@ class Grown:
             depth, np.zeros(n), bounds, key,
         )  # fmt: skip
 
-    def extended(self, more: Grown) -> Grown:
-        return Grown(
-            *(np.concatenate([getattr(self, f.name), getattr(more, f.name)]) for f in fields(self))
-        )
+    def first(self, n: int) -> Grown:
+        """Views of the first n entries."""
+        return Grown(*(getattr(self, f.name)[:n] for f in fields(self)))
+
+    def with_room(self, n: int) -> Grown:
+        """The same with room for n nodes at least: itself, or copies twice as long."""
+        room = len(self.feature)
+        if n <= room:
+            return self
+        arrays = (getattr(self, f.name) for f in fields(self))
+        return Grown(*(np.resize(a, (max(n, 2 * room), *a.shape[1:])) for a in arrays))
+
+    def put(self, at: int, more: Grown) -> None:
+        """Write nodes from place `at` on."""
+        for f in fields(self):
+            getattr(self, f.name)[at : at + len(more.feature)] = getattr(more, f.name)
 
     def code_tree(self) -> CodeTree:
         return CodeTree(
@@ -115,7 +127,8 @@ class _Growth:
     """One tree being grown."""
 
     def __init__(self, grower: Grower, rule: Rule, limits: Limits, tree: Grown, labelled: bool):
-        self.grower, self.rule, self.limits, self.tree = grower, rule, limits, tree
+        self.grower, self.rule, self.limits = grower, rule, limits
+        self.store = self.tree = tree
         self.labelled = labelled
         self.scoring: Scoring = scoring_of(rule, tree.sums.shape[1])
 
@@ -175,17 +188,19 @@ class _Growth:
         right = tree.sums[nodes] - splits.left
         keys = np.empty(2 * len(nodes), dtype=np.uint64)
         child_keys(tree.key[nodes], keys)
-        self.tree = tree.extended(
-            Grown.leaves(
-                _in_turn(splits.left, right),
-                _in_turn(n_left, n_rows - n_left),
-                np.repeat(tree.depth[nodes] + 1, 2),
-                self._bounds(nodes, splits, right),
-                keys,
-                splits.subset.shape[1],
-            )
+        children = Grown.leaves(
+            _in_turn(splits.left, right),
+            _in_turn(n_left, n_rows - n_left),
+            np.repeat(tree.depth[nodes] + 1, 2),
+            self._bounds(nodes, splits, right),
+            keys,
+            splits.subset.shape[1],
         )
-        return np.arange(first, first + 2 * len(nodes))
+        last = first + 2 * len(nodes)
+        self.store = self.store.with_room(last)
+        self.store.put(first, children)
+        self.tree = self.store.first(last)
+        return np.arange(first, last)
 
     def _bounds(self, nodes: np.ndarray, splits: Splits, right: np.ndarray) -> np.ndarray:
         """A monotone split puts a bound in the middle of its children's values between them."""
@@ -197,6 +212,29 @@ class _Growth:
             left_bounds[rising, 1] = right_bounds[rising, 0] = middle[rising]
             left_bounds[falling, 0] = right_bounds[falling, 1] = middle[falling]
         return _in_turn(left_bounds, right_bounds)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Nodes that could be split, how, and what it would add to the score."""
+
+    nodes: np.ndarray
+    splits: Splits
+    gain: np.ndarray
+
+    def __getitem__(self, chosen: np.ndarray) -> Waiting:
+        if chosen.all():
+            return self
+        return Waiting(self.nodes[chosen], self.splits[chosen], self.gain[chosen])
+
+    def joined(self, more: Waiting) -> Waiting:
+        if not len(self.nodes):
+            return more
+        return Waiting(
+            np.concatenate([self.nodes, more.nodes]),
+            self.splits.extended(more.splits),
+            np.concatenate([self.gain, more.gain]),
+        )
 
 
 def _in_turn(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -225,9 +263,7 @@ def grow(
     )
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
-    nodes = np.zeros(0, dtype=np.int64)
-    splits = Splits.none(0, len(root), words)
-    gain = np.zeros(0)
+    waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words), np.zeros(0))
     children, n_leaves = np.zeros(1, dtype=np.int64), 1
     while True:
         new = growth.open_nodes(children)
@@ -235,14 +271,13 @@ def grow(
             found = growth.best_splits(new)
             gained = growth.gains(new, found)
             good = (found.score > NEVER) & (gained >= limits.least_gain)
-            nodes = np.concatenate([nodes, new[good]])
-            gain = np.concatenate([gain, gained[good]])
-            splits = splits.extended(found[good])
-        if not len(nodes) or n_leaves == most:
+            waiting = waiting.joined(Waiting(new, found, gained)[good])
+        if not len(waiting.nodes) or n_leaves == most:
             return growth.tree
-        chosen = np.ones(len(nodes), dtype=bool)
+        chosen = np.ones(len(waiting.nodes), dtype=bool)
         if most is not None:
-            chosen = np.arange(len(nodes)) == np.argmax(gain)
-        children = growth.divide(nodes[chosen], splits[chosen], gain[chosen])
-        n_leaves += int(chosen.sum())
-        nodes, splits, gain = nodes[~chosen], splits[~chosen], gain[~chosen]
+            chosen = np.arange(len(chosen)) == np.argmax(waiting.gain)
+        taken = waiting[chosen]
+        children = growth.divide(taken.nodes, taken.splits, taken.gain)
+        n_leaves += len(taken.nodes)
+        waiting = waiting[~chosen]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -123,32 +124,34 @@ class CpuGrower:
         """Splits of the nodes at these places of the frontier, straight from their rows."""
         nodes = frontier.nodes[at]
         start, stop = self.start[nodes], self.stop[nodes]
-        running = np.cumsum(stop - start)
-        threads = min(self._threads(int(running[-1]), features.shape[1]), len(at))
-        bounds = np.searchsorted(running, running[-1] * np.arange(1, threads) / threads)
-        parts = np.split(np.arange(len(at)), bounds)
+        drawn = frontier.features is not None
 
-        def run(part: np.ndarray) -> None:
-            if not len(part):
-                return
-            here = at[part]
+        def run(part: slice) -> None:
+            here = at[part] if len(at) < len(frontier.nodes) else part
             arrays = [a[here] for a in found.arrays]
-            own = features if frontier.features is None else features[here]
+            own = features[here] if drawn else features
+            rows = (*self.rows, self.width, start[part], stop[part], own, wholes[here])
             if self.plain:
-                score, record, left, _ = arrays
-                pairs.split_pairs(
-                    self.rule.criterion, *self.rows, self.width, start[part], stop[part], own,
-                    wholes[here], score, record, left,
-                )  # fmt: skip
+                pairs.split_pairs(self.rule.criterion, *rows, *arrays[:3])
             else:
                 growing.split_nodes(
-                self.scoring, *self.rows, self.width, start[part], stop[part], own, wholes[here],
-                frontier.bounds[here], frontier.keys[here], *arrays,
-            )  # fmt: skip
-            for whole, array in zip(found.arrays, arrays, strict=True):
-                whole[here] = array
+                    self.scoring, *rows, frontier.bounds[here], frontier.keys[here], *arrays
+                )
+            if not isinstance(here, slice):  # copies
+                for whole, array in zip(found.arrays, arrays, strict=True):
+                    whole[here] = array
 
-        self.map(run, parts)
+        self.map(run, self._parts(stop - start, features.shape[1]))
+
+    def _parts(self, sizes: np.ndarray, n_features: int) -> list[slice]:
+        """Ranges of nodes with about as many rows each, one for each thread."""
+        running = np.cumsum(sizes)
+        threads = min(self._threads(int(running[-1]), n_features), len(sizes))
+        if threads == 1:
+            return [slice(0, len(sizes))]
+        cuts = np.searchsorted(running, running[-1] * np.arange(1, threads) / threads)
+        bounds = [0, *cuts.tolist(), len(sizes)]
+        return [slice(a, b) for a, b in pairwise(bounds) if a < b]
 
     def _find_sums(self, nodes: set[int]) -> None:
         """Sums [feature, code, column] of nodes: added up, or the parent's less the sibling's."""
@@ -210,24 +213,17 @@ class CpuGrower:
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         start, stop = self.start[nodes], self.stop[nodes]
         n_left = np.zeros(len(nodes), dtype=np.int64)
-        sizes = np.cumsum(stop - start)
-        threads = min(self._threads(int(sizes[-1]), 1), len(nodes))
-        ends = np.searchsorted(sizes, sizes[-1] * np.arange(1, threads) / threads)
-        offset = np.concatenate([[0], sizes])
+        offset = np.concatenate([[0], np.cumsum(stop - start)])
 
-        def run(part: np.ndarray) -> None:
-            if not len(part):
-                return
-            own = splits[part]
-            room = slice(offset[part[0]], offset[part[-1] + 1])
-            counts = n_left[part]
+        def run(part: slice) -> None:
+            room = slice(offset[part.start], offset[part.stop])
             growing.partition(
-                self.tiles, *self.rows[1:], self.width - 1, start[part], stop[part], own.feature,
-                own.bin, own.missing_left, own.subset, *(a[room] for a in self.others), counts,
+                self.tiles, *self.rows[1:], self.width - 1, start[part], stop[part],
+                splits.feature[part], splits.bin[part], splits.missing_left[part],
+                splits.subset[part], *(a[room] for a in self.others), n_left[part],
             )  # fmt: skip
-            n_left[part] = counts
 
-        self.map(run, np.split(np.arange(len(nodes)), ends))
+        self.map(run, self._parts(stop - start, 1))
         first = len(self.start)
         for i, node in enumerate(nodes.tolist()):
             if node in self.sums:

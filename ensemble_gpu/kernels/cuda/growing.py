@@ -335,8 +335,8 @@ def split_rows_with(most_cells: int) -> Any:
 
     @cuda.jit(cache=True)
     def split_rows(
-        codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows, random,
-        signs, bounds, draws, team_bits, scores, found,
+        codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
+        random, signs, bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature of small nodes (start, stop), from their rows.
 

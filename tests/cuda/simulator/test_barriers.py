@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import histogram, requantise, score
+from ensemble_gpu.kernels.cuda import growing, histogram, requantise, score
 from ensemble_gpu.kernels.cuda._numba import simulator_handle
 from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.growing import SQUARED
 from ensemble_gpu.kernels.protocol import CONFIDENCE
 
 THREADS = 4
 LATE = 0.15  # seconds; the other threads need a few milliseconds
 SOURCES = {
     module.__name__.rsplit(".", 1)[1]: Path(str(module.__file__)).read_text()
-    for module in (histogram, requantise, score)
+    for module in (growing, histogram, requantise, score)
 }
 
 
@@ -150,12 +151,69 @@ def run_choose(module: Any) -> np.ndarray:
     return record
 
 
+class _Tree:
+    """A node of eight rows, two a thread, and six features of four codes and the missing one."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        lanes = rng.integers(5, size=(8, 8)).astype(np.uint8)
+        h, g = np.ones(8, dtype=np.int64), rng.integers(-9, 9, size=8)
+        self.rows = (
+            lanes.view(np.uint64), np.arange(8, dtype=np.int32), np.zeros(0, dtype=np.int32),
+            np.stack([h, g], axis=1),
+        )  # fmt: skip
+        self.features = np.arange(6, dtype=np.int32)[None, :]
+        self.best = np.zeros((1, 6)), np.zeros((1, 6, growing.FOUND + 2), dtype=np.int64)
+        self.search = (
+            *(np.int32(v) for v in (SQUARED, 2, 1, 0)), np.zeros(6, dtype=np.int32),
+            np.zeros((1, 2)), np.zeros((1, 1), dtype=np.uint64), np.int32(2), *self.best,
+        )  # fmt: skip
+
+    def sums(self, module: Any) -> np.ndarray:
+        parts, sums = np.array([[0, 0, 8]], dtype=np.int32), np.zeros((1, 60), dtype=np.int64)
+        sizes = (np.int32(v) for v in (3, 5, 2, 0, 6))
+        _launch(module.sum_parts, *self.rows, parts, self.features, *sizes, sums)
+        return sums
+
+    def found(self) -> np.ndarray:
+        return np.concatenate([a.ravel() for a in self.best])
+
+
+def run_sum_parts(module: Any) -> np.ndarray:
+    return _Tree().sums(module)
+
+
+def run_split_rows(module: Any) -> np.ndarray:
+    tree, ranges = _Tree(), np.array([[0, 8]], dtype=np.int32)
+    sizes = np.int32(3), np.int32(5)
+    _launch(module.split_rows, *tree.rows, ranges, tree.features, *sizes, *tree.search)
+    return tree.found()
+
+
+def run_split_sums(module: Any) -> np.ndarray:
+    tree, slots = _Tree(), np.zeros(1, dtype=np.int32)
+    sums = tree.sums(growing)
+    _launch(module.split_sums, sums, slots, tree.features, np.int32(5), *tree.search)
+    return tree.found()
+
+
 def _launch(kernel: Any, *args: Any) -> None:
     handles = [simulator_handle(a) if isinstance(a, np.ndarray) else a for a in args]
     launch(kernel, 1, THREADS, 0, *handles)
 
 
 BARRIERS = [
+    Barrier("growing", "sum_parts", 1, "_clear(", 1, run_sum_parts),
+    Barrier("growing", "sum_parts", 2, "i = np.int32(parts", 1, run_sum_parts),
+    Barrier("growing", "split_rows_with", 1, "_clear(", 1, run_split_rows),
+    Barrier("growing", "split_rows_with", 2, "i = np.int32(ranges", 1, run_split_rows),
+    Barrier("growing", "split_rows_with", 3, "_write(", 1, run_split_rows),
+    Barrier("growing", "split_sums_with", 1, "k = np.int32(cuda", 0, run_split_sums),
+    Barrier("growing", "split_sums_with", 2, "_write(", 1, run_split_sums),
+    Barrier("growing", "_accumulate", 1, "scratch[tid] = total", 0, run_split_sums),
+    Barrier("growing", "_accumulate", 2, "while other < tid:", 1, run_split_sums),
+    Barrier("growing", "_block_best", 1, "scores[tid] = score", 2, run_split_sums),
+    Barrier("growing", "_block_best", 2, "if tid < half:", 1, run_split_sums),
     Barrier("histogram", "build", 1, "_clear(", 1, run_build),
     Barrier("histogram", "build", 2, "i = np.int32(parts", 1, run_build),
     Barrier("histogram", "update", 1, "_clear(", 1, run_update),
@@ -187,7 +245,8 @@ def is_wrong(barrier: Barrier, expected: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("barrier", BARRIERS, ids=str)
 def test_a_late_thread_is_waited_for(barrier: Barrier) -> None:
-    original = {"histogram": histogram, "requantise": requantise, "score": score}[barrier.module]
+    modules = (growing, histogram, requantise, score)
+    original = {m.__name__.rsplit(".", 1)[1]: m for m in modules}[barrier.module]
     expected = barrier.run(original)
     np.testing.assert_array_equal(barrier.run(changed(barrier, removed=False)), expected)
     assert is_wrong(barrier, expected)

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from ensemble_gpu.kernels.cuda import (
+    binning,
+    evaluate,
+    forest,
+    growing,
+    histogram,
+    partition,
+    requantise,
+    rowwise,
+    score,
+)
+from ensemble_gpu.kernels.cuda.engine import CudaEngine
+from ensemble_gpu.kernels.cuda.growing import MOST_CELLS
 from ensemble_gpu.kernels.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Cut, PackedTables
+from ensemble_gpu.kernels.growing import (
+    GINI,
+    LEAF,
+    CodeTree,
+    Frontier,
+    PackedForest,
+    Rule,
+    Sample,
+    Splits,
+)
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, PackedTables
 from tests.cuda.simulator.problems import (
     criterion,
     cuda_engine,
@@ -19,7 +42,9 @@ from tests.cuda.simulator.problems import (
     scale,
 )
 
-MODULES = (binning, evaluate, histogram, requantise, rowwise, score)
+MODULES = (
+    binning, evaluate, forest, growing, histogram, partition, requantise, rowwise, score
+)  # fmt: skip
 
 
 def argument(value: Any) -> Argument:
@@ -28,6 +53,53 @@ def argument(value: Any) -> Argument:
         return value.dtype.name
     layout = "C" if value.is_c_contiguous() else "F" if value.is_f_contiguous() else "A"
     return Array(value.dtype.name, value.ndim, layout)
+
+
+def users_matrices(X: np.ndarray) -> list[np.ndarray]:
+    return [
+        x.astype(dtype, order="K")
+        for dtype in (np.float32, np.float64)
+        for x in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2])
+    ]
+
+
+LEAF_ONLY = PackedForest(
+    np.zeros(1, dtype=np.int64), np.full(1, LEAF), np.zeros(1), np.zeros(1, dtype=bool),
+    np.full(1, LEAF), np.full(1, LEAF), np.full(1, LEAF), np.zeros((0, 0), dtype=np.uint64),
+    np.zeros((1, 2)), 1.0, np.zeros(2),
+)  # fmt: skip
+
+
+def grow(engine: CudaEngine, codes: Codes) -> None:
+    """Every launch of a tree: few and many sums of a feature, small and large nodes, categories."""
+    n, p = codes.n_rows, codes.n_features
+    for n_stats in (2, MOST_CELLS // codes.width, MOST_CELLS):
+        for random in (False, True):
+            categorical, signs = np.zeros(p, dtype=bool), np.arange(p) % 2
+            rule = Rule(GINI, 1, signs, categorical, False, random)
+            label, weights = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
+            grower = engine.grower(codes, Sample(None, label, weights, n_stats, label), rule)
+            grower.total()
+            root = np.zeros(1, dtype=np.int64)
+            for tried in (None, np.zeros((1, 1), dtype=np.int64)):
+                grower.split(frontier(root, n_stats, tried))
+            for words in (0, 1):
+                grower.is_leaf[:] = True
+                grower.partition(root, replace(Splits.none(1, n_stats, words), feature=root))
+            # nothing has been moved: say that the left child is small
+            grower.start[2:], grower.stop[1:] = [2, 2, 2], [2, n, n, n]
+            grower.pure(root)
+            grower.nodes()
+            grower.split(frontier(np.array([1, 2]), n_stats, None))
+    tree = CodeTree(*(np.zeros(1, dtype=np.int64) for _ in range(5)), np.zeros((1, 0)))
+    engine.leaves(codes, tree)
+    engine.leaves(codes, replace(tree, subset=np.zeros((1, 1), dtype=np.uint64)))
+
+
+def frontier(nodes: np.ndarray, n_stats: int, features: np.ndarray | None) -> Frontier:
+    n = len(nodes)
+    sums, keys = np.ones((n, n_stats), dtype=np.int64), np.zeros(n, dtype=np.uint64)
+    return Frontier(nodes, sums, features, np.zeros((n, 2)), keys)
 
 
 @pytest.mark.parametrize("bins", [5, 260])
@@ -47,11 +119,10 @@ def test_every_launch_has_a_signature_of_the_table(
         np.array([0]), np.array([0]), np.array([1]), np.zeros(2), np.zeros((2, 1)),
         np.zeros((1, 1)), np.zeros(1),
     )  # fmt: skip
-    for dtype in (np.float32, np.float64):
-        for X in (given.X, np.asfortranarray(given.X), np.repeat(given.X, 2, axis=1)[:, ::2]):
-            engine = cuda_engine()
-            engine.encode(X.astype(dtype, order="K")[...], given.edges, given.rows, given.layout)
-            engine.evaluate(X.astype(dtype, order="K"), tables)
+    for X in users_matrices(given.X):
+        engine = cuda_engine()
+        engine.encode(X, given.edges, given.rows, given.layout)
+        engine.evaluate(X, tables)
     strided = np.zeros((300, 6), dtype=np.float32)[:, ::2]
     engine.encode(strided, given.edges, given.rows, given.layout)
     codes, histograms = prepare(engine, given)
@@ -70,6 +141,11 @@ def test_every_launch_has_a_signature_of_the_table(
             engine.pair_sums(codes, packed)
             for x in (F, F.T, F[0], F[:, ::2], F.astype(np.float32)):
                 engine.exp(x)
+
+    grow(engine, codes)
+    for X in users_matrices(given.X):
+        engine.evaluate_forest(X, LEAF_ONLY)
+        engine.apply_forest(X, LEAF_ONLY)
 
     wide = bins > 255
     assert set(launched) == {n for n in KERNELS if n.removesuffix("_wide") + "_wide" not in KERNELS
