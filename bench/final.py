@@ -1,6 +1,7 @@
 """The whole measurement in one go: `python -m bench.final`.
 
-Every part is a process of its own (`python -m bench --only ...`) with a time limit, most important
+Every part is a process of its own (`python -m bench --only ...`, trees: `python -m bench.forests`)
+with a time limit, most important
 first: a crash or a slow part loses that part only, and a run that is cut short has the rows that
 matter. results.md is written anew after each part, from the JSON files of all parts in the folder
 that this program knows.
@@ -19,6 +20,7 @@ from pathlib import Path
 from bench.report import combined
 
 RESULTS = Path(__file__).parent / "results"
+FORESTS = "bench.forests"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Part:
     budget: float
     limit: float
     only: tuple[str, ...] = ()
+    module: str = "bench"
 
 
 PARTS = (
@@ -45,6 +48,12 @@ PARTS = (
     Part("losses", 4.0, 5.0),
     Part("classes-rounds", 20.0, 5.0),
     Part("memory", 0.0, 4.0),
+    Part("boosted-trees", 40.0, 8.0, ("boosting", "boosting-million"), FORESTS),
+    Part("forests", 60.0, 25.0, ("forest", "predict", "one-row", "predict-equal"), FORESTS),
+    Part("forest-million", 60.0, 25.0, module=FORESTS),
+    Part(
+        "trees", 30.0, 6.0, ("tree", "tree-exact", "forest-classes", "forest-regression"), FORESTS
+    ),
     Part("profile", 0.0, 3.0),
     Part("shipped", 2.0, 2.0),
     Part("sweep-threads", 0.0, 2.0),
@@ -58,7 +67,7 @@ PARTS = (
 def _run(part: Part, folder: Path, options: argparse.Namespace) -> str:
     """Run a part; says how it went."""
     command = [
-        sys.executable, "-m", "bench", "--json", str(folder / f"{part.key}.json"),
+        sys.executable, "-m", part.module, "--json", str(folder / f"{part.key}.json"),
         "--threads", str(options.threads), "--patience", str(options.patience),
         "--budget", str(0.6 if options.quick else part.budget),
         *(["--quick"] if options.quick else []),
@@ -89,7 +98,7 @@ def main() -> None:
     parser.add_argument("--folder", default="two-threads", help="under bench/results")
     parser.add_argument("--part", action="append", choices=keys, help="may be repeated")
     parser.add_argument("--patience", type=float, default=0.0, help="as in python -m bench")
-    parser.add_argument("--minutes", type=float, default=30.0, help="start no part after these")
+    parser.add_argument("--minutes", type=float, default=60.0, help="start no part after these")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the program")
     options = parser.parse_args()
     folder = RESULTS / options.folder

@@ -85,7 +85,7 @@ def _mean_leaves(model: Any) -> float:
 
 
 def _lightgbm(*, forest: bool = False, leaves: int | None, **settings: Any) -> Fit:
-    """`leaves` a tree at most; None: more than a full tree has (its memory grows with the bound)."""
+    """At most `leaves` a tree; None: more than a full tree has, as the bound costs time and memory."""
 
     def fit(job: Job) -> Fitted:
         told = {**lightgbm_settings(job), "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0}

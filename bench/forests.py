@@ -158,7 +158,7 @@ def works(rows: int, million: int, trees: int, few: int) -> list[Work]:
     """The rows of the table; scikit-learn's slow ones have `few` trees, and so have ours there."""
     hundred, large = Shape(rows, FEATURES), Shape(million, FEATURES)
     classes = Shape(rows, FEATURES, 10)
-    both, losses = (OURS, SKLEARN), ("AUC", "log loss")
+    both, losses, memory = (OURS, SKLEARN), ("AUC", "log loss"), million > rows
     forest = Contest("forest", hundred, trees, memory=True)
     equal = Contest("equal leaves", hundred, trees)
     predict = f"predict {rows:,} rows, {trees} trees"
@@ -174,7 +174,7 @@ def works(rows: int, million: int, trees: int, few: int) -> list[Work]:
         Work("predict-equal", f"{predict} of at most {EQUAL_LEAVES:,} leaves",
              partial(_predict, equal, 1), (), 1),
         Work("forest-million", f"forest, {large}, {few} trees (time is linear in them)",
-             fit("forest", large, few, both, memory=True, also=trees), (SKLEARN,), 5),
+             fit("forest", large, few, both, memory=memory, also=trees), (SKLEARN,), 5),
         Work("forest-classes", f"forest, {classes}, {few} trees",
              fit("forest", classes, few, both), (SKLEARN,)),
         Work("forest-regression", f"forest, regression, {hundred}, {few} trees",
@@ -182,7 +182,7 @@ def works(rows: int, million: int, trees: int, few: int) -> list[Work]:
         Work("boosting", f"boosted trees of depth {DEPTH}, {hundred}, {trees} rounds",
              fit("boosting", hundred, trees, (), losses), aim=1),
         Work("boosting-million", f"boosted trees of depth {DEPTH}, {large}, {trees} rounds",
-             fit("boosting", large, trees, (), losses, memory=True), aim=1),
+             fit("boosting", large, trees, (), losses, memory=memory), aim=1),
         Work("tree", f"one tree on {MAX_BINS} bins, {hundred}", fit("tree", hundred, 1)),
         Work("tree-exact", f"one exact tree, {hundred}", fit("exact tree", hundred, 1)),
     ]  # fmt: skip
@@ -207,13 +207,16 @@ def headline(work: Work, outcome: Outcome) -> list[str]:
             short.append("memory")
     if not outcome.scores:
         quality.append(f"leaves {outcome.leaves[OURS]:,.0f} / {outcome.leaves[rival]:,.0f}")
-    goals = " / ".join("" if goal is None else f"{goal}x" for goal in (work.at_least, work.aim))
-    verdict = "" if goals == " / " else f"missed: {', '.join(short)}" if short else "met"
+    goals = " / ".join("-" if goal is None else f"{goal}x" for goal in (work.at_least, work.aim))
+    if work.at_least is None and work.aim is None:
+        goals = verdict = ""
+    else:
+        verdict = f"missed: {', '.join(short)}" if short else "met"
     if verdict and timings[OURS].threads != TARGET_THREADS:
         verdict += f" ({timings[OURS].threads} thread(s); the target is for {TARGET_THREADS})"
     ours, theirs = seconds(timings[OURS].median), seconds(timings[rival].median)
     return [work.title, f"**{ratio:.2f}x**", ours, f"{theirs} ({rival})", ", ".join(quality),
-            goals.strip(), verdict]  # fmt: skip
+            goals, verdict]  # fmt: skip
 
 
 def detail_table(work: Work, outcome: Outcome) -> str:

@@ -79,6 +79,8 @@ def test_the_code_of_the_readme_runs(monkeypatch, capsys):
     assert "AdditiveModel(500 rounds on " in capsys.readouterr().out
     assert rows["p"].shape == (100, 2)
     assert rows["upper"].shape == (100,)
+    assert rows["leaf"].shape == (100,)
+    assert rows["forest"].oob_score_ > 0.0
     matplotlib.pyplot.close("all")
 
 

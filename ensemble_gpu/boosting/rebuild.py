@@ -24,7 +24,7 @@ from ensemble_gpu.kernels.protocol import Codes, Cut
 SHORT = 0.05
 MOST_STUMPS = 4
 FORGET = 0.9
-# Rounds that may be drawn anew because no row was in them.
+# Rounds that may be drawn anew because their rows had no learner.
 MOST_DRAWS = 100
 
 
@@ -99,37 +99,37 @@ class Rebuild:
         self.reason = ""
 
     def best(self) -> Any | None:
+        """The round's learner; its rows are drawn again where those that were drawn lead nowhere."""
+        gradients = self.gradients
+        for _ in range(1 if gradients.sampling.share == 1.0 else MOST_DRAWS):
+            found = gradients.ready() and self.learner.seek(gradients)
+            best = self._best_of_few() if found else None
+            if best is not None:
+                return best
+            gradients.round += 1
+        self.reason = f"no {self.learner.name} lowers the loss any further"
+        return None
+
+    def _best_of_few(self) -> Any | None:
         """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
         loss = self.gradients.problem.loss
         has_kinks = self.step == "line_search" and not loss.has_hessian
         best, best_length = None, 0.0
         barred: list[int] = []
-        found = self._seek()
         for _ in range(MOST_STUMPS if has_kinks else 1):
-            candidate = self.learner.best(barred) if found else None
+            candidate = self.learner.best(barred)
             if candidate is None:
                 break
             round_ = self._stepped(candidate)
             length = float(np.abs(round_.values).max())
-            if best is None or length > best_length:
+            if length > best_length:
                 best, best_length, self.leaves = round_, length, candidate.leaves
             if best_length > SHORT * self.usual or not candidate.bars:
                 break
             barred += candidate.bars
-        if best_length == 0.0:
-            self.reason = f"no {self.learner.name} lowers the loss any further"
-            return None
-        self.usual = max(FORGET * self.usual, best_length)
+        if best is not None:
+            self.usual = max(FORGET * self.usual, best_length)
         return best
-
-    def _seek(self) -> bool:
-        """Gradients of a round; drawn again where no row was."""
-        gradients = self.gradients
-        for _ in range(1 if gradients.sampling.share == 1.0 else MOST_DRAWS):
-            if gradients.ready() and self.learner.seek(gradients):
-                return True
-            gradients.round += 1
-        return False
 
     def _stepped(self, candidate: Candidate) -> Any:
         """The round that a candidate makes, as far along it as the step rule says."""

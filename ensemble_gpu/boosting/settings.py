@@ -210,18 +210,17 @@ def _setting(
 ) -> Plan:
     """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
     matrix, weights = binned.matrix, binned.weights
-    squared = isinstance(loss, Squared | SquaredMargin)
+    cheap = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
     if not descent.size.stump:
         taste = descent.taste
         trees = Trees(matrix, descent.size, taste.signs, taste.n_features, descent.seed)
-        step = "newton" if squared else descent.step  # its best step is 1
+        step = "newton" if cheap else descent.step  # its best step is 1
         strategy = _rebuild(
             engine, binned, loss, n_outputs, scale, replace(descent, step=step), trees
         )
         return TreePlan(strategy, matrix, strategy.intercept, loss.link_name, mean_loss)
     learner = StumpLearner(matrix, descent.taste)
     strategy_: Gram | Rebuild
-    cheap = squared and descent.subsample == 1.0
     if cheap:
         y = binned.target if n_outputs > 1 else binned.target[None, :]
         targets = integer_targets(y, integer_weights(weights, WEIGHT_BITS, engine), engine)

@@ -37,11 +37,16 @@ class Size:
     min_samples_leaf: int
 
     @property
+    def depth(self) -> int | None:
+        """Tests on the way to a leaf: one, where nothing asks for more."""
+        unlimited = self.max_depth is None and self.max_leaf_nodes is None
+        return 1 if unlimited else self.max_depth
+
+    @property
     def stump(self) -> bool:
         """A single split, which has a strategy of its own."""
-        lone = self.max_depth == 1 or self.max_leaf_nodes == 2
-        unlimited = self.max_depth is None and self.max_leaf_nodes is None
-        return (lone or unlimited) and self.min_samples_leaf == 1
+        lone = self.depth == 1 or self.max_leaf_nodes == 2
+        return lone and self.min_samples_leaf == 1
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,7 @@ class Trees:
         categorical = np.zeros(p, dtype=bool)
         self.matrix, self.seed = matrix, seed
         self.rule = Rule(SQUARED, size.min_samples_leaf, signs, categorical, False, False)
-        depth = size.max_depth
-        self.limits = Limits(depth, size.max_leaf_nodes, 2, LEAST_GAIN, n_features)
+        self.limits = Limits(size.depth, size.max_leaf_nodes, 2, LEAST_GAIN, n_features)
 
     def seek(self, gradients: Gradients) -> bool:
         rows = gradients.drawn()
@@ -135,25 +139,21 @@ class TreePlan(Plan):
         return Outcome(self._forest(rounds, self.start), shares(gains))
 
     def _forest(self, rounds: Sequence[TreeRound], intercept: np.ndarray) -> Forest:
-        """The sum of the rounds' trees; of a single leaf of value 0 where there is none."""
-        parts = [self._nodes(r.grown, r.values) for r in rounds] or [self._leaf()]
+        """The sum of the rounds' trees."""
+        parts = [self._nodes(r.grown, r.values) for r in rounds]
         starts = np.cumsum([0, *(len(nodes) for nodes in parts)])
         moved = [nodes.moved(int(by), 0) for nodes, by in zip(parts, starts, strict=False)]
         return Forest(
-            Nodes.join(moved),
+            Nodes.join(moved) if moved else self._no_nodes(),
             starts[:-1],
             len(self.matrix.edges),
             intercept=intercept,
             average=False,
         )
 
-    def _leaf(self) -> Nodes:
-        outputs = len(self.start)
-        leaf, nothing = np.array([LEAF]), np.zeros(1)
-        return Nodes(
-            leaf, np.full(1, np.nan), np.zeros(1, dtype=bool), leaf, leaf, leaf,
-            np.zeros((1, outputs)), nothing, np.zeros(1, dtype=np.int64), nothing,
-        )  # fmt: skip
+    def _no_nodes(self) -> Nodes:
+        none, values = np.zeros(0), np.zeros((0, len(self.start)))
+        return Nodes(none, none, none, none, none, none, values, none, none, none)
 
     def _nodes(self, grown: Grown, values: np.ndarray) -> Nodes:
         order = preorder(grown.left, grown.right)
