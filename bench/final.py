@@ -1,10 +1,9 @@
 """The whole measurement in one go: `python -m bench.final`.
 
 Every part is a process of its own (`python -m bench --only ...`, trees: `python -m bench.forests`)
-with a time limit, most important
-first: a crash or a slow part loses that part only, and a run that is cut short has the rows that
-matter. results.md is written anew after each part, from the JSON files of all parts in the folder
-that this program knows.
+with a time limit, most important first: a crash or a slow part loses that part only, and a run that
+is cut short has the rows that matter. results.md is written anew after each part, from the JSON
+files of all parts in the folder that this program knows.
 """
 
 from __future__ import annotations
@@ -49,11 +48,12 @@ PARTS = (
     Part("classes-rounds", 20.0, 5.0),
     Part("memory", 0.0, 4.0),
     Part("boosted-trees", 40.0, 8.0, ("boosting", "boosting-million"), FORESTS),
-    Part("forests", 60.0, 25.0, ("forest", "predict", "one-row", "predict-equal"), FORESTS),
-    Part("forest-million", 60.0, 25.0, module=FORESTS),
-    Part(
-        "trees", 30.0, 6.0, ("tree", "tree-exact", "forest-classes", "forest-regression"), FORESTS
-    ),
+    Part("forests", 60.0, 8.0, ("forest", "predict"), FORESTS),
+    Part("forest-million", 60.0, 20.0, module=FORESTS),
+    Part("few-leaves", 10.0, 10.0, module=FORESTS),
+    Part("many-leaves", 10.0, 15.0, module=FORESTS),
+    Part("forest-kinds", 30.0, 6.0, ("forest-classes", "forest-regression"), FORESTS),
+    Part("one-tree", 10.0, 3.0, ("tree", "tree-exact"), FORESTS),
     Part("profile", 0.0, 3.0),
     Part("shipped", 2.0, 2.0),
     Part("sweep-threads", 0.0, 2.0),

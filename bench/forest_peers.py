@@ -1,9 +1,10 @@
-"""Ours and the peers as growers of trees: full forests, forests of equal leaves, boosted trees.
+"""Ours and the peers as growers of trees.
 
 scikit-learn's forest is the same algorithm as ours, but for our 255 bins. LightGBM and XGBoost draw
-63.2% of the rows without replacement instead of a bootstrap sample, with as many features a node,
-and grow, as the others, until leaves are pure. Boosted trees have depth 6, no penalty and leaves of
-any size; CatBoost's are oblivious: one question a level, which is less work and another model.
+63.2% of the rows without replacement instead of a bootstrap sample, with as many features a node.
+They keep a histogram for every leaf and are not made for full trees, so they take part with a bound
+on the leaves, the best grown first by everybody. Boosted trees have depth 6, no penalty and leaves
+of any size; CatBoost's are oblivious: one question a level, which is less work and another model.
 """
 
 from __future__ import annotations
@@ -40,8 +41,7 @@ from ensemble_gpu.trees.tree import DecisionTreeClassifier
 
 SKLEARN = "scikit-learn"
 DEPTH, RATE = 6, 0.1  # of boosted trees
-EQUAL_LEAVES = 1_024
-MOST_LEAVES = 1 << 17  # that LightGBM allows
+LEAVES = (256, 1_024, 4_096)  # bounds of forests in which everybody takes part
 IN_BAG = 0.632
 
 Predict = Callable[[np.ndarray], np.ndarray]
@@ -84,15 +84,13 @@ def _mean_leaves(model: Any) -> float:
     return statistics.fmean(tree.get_n_leaves() for tree in getattr(model, "estimators_", [model]))
 
 
-def _lightgbm(*, forest: bool = False, leaves: int | None, **settings: Any) -> Fit:
-    """At most `leaves` a tree; None: more than a full tree has, as the bound costs time and memory."""
-
+def _lightgbm(*, leaves: int, forest: bool = False, **settings: Any) -> Fit:
     def fit(job: Job) -> Fitted:
-        told = {**lightgbm_settings(job), "min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0}
-        told |= {"num_leaves": leaves or min(MOST_LEAVES, len(job.y) // 4), **settings}
+        told = {**lightgbm_settings(job), "num_leaves": leaves, **settings}
+        told |= {"min_data_in_leaf": 1, "min_sum_hessian_in_leaf": 0.0}
         if forest:
             told |= {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": IN_BAG}
-            told |= {"feature_fraction_bynode": job.X.shape[1] ** -0.5, "histogram_pool_size": 512}
+            told |= {"feature_fraction_bynode": job.X.shape[1] ** -0.5}
         booster = lightgbm.train(told, lightgbm.Dataset(job.X, job.y), job.rounds)
 
         def count() -> float:
@@ -142,23 +140,22 @@ def _histogram_boosting(job: Job) -> Fitted:
     return Fitted(model.predict_proba, count)
 
 
-def _forests(leaves: int | None = None) -> dict[str, Fit]:
-    """Fully grown, or with so many leaves a tree, the best first."""
-    if leaves is None:
-        xgboost_leaves: dict[str, Any] = {"max_cached_hist_node": 4_096}
-    else:
-        xgboost_leaves = {"grow_policy": "lossguide", "max_leaves": leaves}
+def _leafy(leaves: int) -> dict[str, Fit]:
+    """Forests of trees with at most so many leaves."""
     return {
         OURS: _like_sklearn(RandomForestClassifier, max_leaf_nodes=leaves),
         SKLEARN: _like_sklearn(SklearnForest, max_leaf_nodes=leaves),
-        "LightGBM": _lightgbm(forest=True, leaves=leaves),
-        "XGBoost": _xgboost(forest=True, max_depth=0, **xgboost_leaves),
+        "LightGBM": _lightgbm(leaves=leaves, forest=True),
+        "XGBoost": _xgboost(forest=True, max_depth=0, grow_policy="lossguide", max_leaves=leaves),
     }
 
 
 FITS: dict[str, dict[str, Fit]] = {
-    "forest": _forests(),
-    "equal leaves": _forests(EQUAL_LEAVES),
+    "forest": {
+        OURS: _like_sklearn(RandomForestClassifier),
+        SKLEARN: _like_sklearn(SklearnForest),
+    },
+    **{f"{leaves:,} leaves": _leafy(leaves) for leaves in LEAVES},
     "regression": {
         OURS: _like_sklearn(RandomForestRegressor),
         SKLEARN: _like_sklearn(SklearnForestRegressor),

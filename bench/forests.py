@@ -22,7 +22,7 @@ import psutil
 
 from bench.child import forget_peak, peak
 from bench.data import Shape, Split, generated, regression
-from bench.forest_peers import DEPTH, EQUAL_LEAVES, FITS, RATE, SKLEARN, Predict, warm_up
+from bench.forest_peers import DEPTH, FITS, LEAVES, RATE, Predict, warm_up
 from bench.losses import squared_error
 from bench.measure import Effort, Timing, auc, interleave, log_loss, machine
 from bench.peers import MAX_BINS, OURS, Job
@@ -43,7 +43,6 @@ class Contest:
     kind: str
     shape: Shape
     trees: int
-    names: tuple[str, ...] = ()
     measures: tuple[str, ...] = ("AUC",)
     memory: bool = False
     also: int = 0
@@ -56,7 +55,7 @@ class Contest:
         """{line of the table: contestant, and what it is asked to do}."""
         split = self.split
         job = Job(split.X, split.y, self.trees, RATE, threads)
-        jobs = {name: (name, job) for name in self.names or FITS[self.kind]}
+        jobs = {name: (name, job) for name in FITS[self.kind]}
         if self.also:
             jobs[f"{OURS}, {self.also} trees"] = OURS, replace(job, rounds=self.also)
         return jobs
@@ -74,7 +73,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Work:
-    """One row: the ratio is to the fastest of `rivals`, of medians; without rivals: of all.
+    """One row: the ratio is to the fastest peer, of medians.
 
     Our first score may be worse by `tolerance`; beside `at_least` our memory must be below theirs.
     """
@@ -82,7 +81,6 @@ class Work:
     key: str
     title: str
     run: Callable[[Effort], Outcome]
-    rivals: tuple[str, ...] = ()
     at_least: float | None = None
     aim: float | None = None
     tolerance: float = 0.002
@@ -154,45 +152,51 @@ def _repeat(predict: Predict, X: np.ndarray, times: int) -> None:
         predict(X)
 
 
-def works(rows: int, million: int, trees: int, few: int) -> list[Work]:
+def works(rows: int, million: int, trees: int, few: int, leaves: tuple[int, int]) -> list[Work]:
     """The rows of the table; scikit-learn's slow ones have `few` trees, and so have ours there."""
     hundred, large = Shape(rows, FEATURES), Shape(million, FEATURES)
     classes = Shape(rows, FEATURES, 10)
-    both, losses, memory = (OURS, SKLEARN), ("AUC", "log loss"), million > rows
     forest = Contest("forest", hundred, trees, memory=True)
-    equal = Contest("equal leaves", hundred, trees)
-    predict = f"predict {rows:,} rows, {trees} trees"
+    predict, losses = f"predict {rows:,} rows, {trees} trees", ("AUC", "log loss")
 
     def fit(*settings: Any, **more: Any) -> Callable[[Effort], Outcome]:
         return partial(_fit, Contest(*settings, **more))
 
     return [
-        Work("forest", f"forest, {hundred}, {trees} trees", partial(_fit, forest), (SKLEARN,), 5),
-        Work("predict", f"{predict}, fully grown", partial(_predict, forest, 1), (), 1),
-        Work("one-row", f"predict one row, {trees} trees, fully grown",
-             partial(_predict, forest, ONE_ROW_CALLS), (), 1),
-        Work("predict-equal", f"{predict} of at most {EQUAL_LEAVES:,} leaves",
-             partial(_predict, equal, 1), (), 1),
+        Work("forest", f"forest, {hundred}, {trees} trees", partial(_fit, forest), 5),
+        Work("predict", f"{predict}, fully grown", partial(_predict, forest, 1), 1),
+        *_bounded("few-leaves", leaves[0], hundred, trees, predict),
+        *_bounded("many-leaves", leaves[1], hundred, trees, predict),
         Work("forest-million", f"forest, {large}, {few} trees (time is linear in them)",
-             fit("forest", large, few, both, memory=memory, also=trees), (SKLEARN,), 5),
-        Work("forest-classes", f"forest, {classes}, {few} trees",
-             fit("forest", classes, few, both), (SKLEARN,)),
+             fit("forest", large, few, memory=million > rows, also=trees), 5),
+        Work("forest-classes", f"forest, {classes}, {few} trees", fit("forest", classes, few)),
         Work("forest-regression", f"forest, regression, {hundred}, {few} trees",
-             fit("regression", hundred, few, both, ("MSE",)), (SKLEARN,)),
+             fit("regression", hundred, few, ("MSE",))),
         Work("boosting", f"boosted trees of depth {DEPTH}, {hundred}, {trees} rounds",
-             fit("boosting", hundred, trees, (), losses), aim=1),
+             fit("boosting", hundred, trees, losses), aim=1),
         Work("boosting-million", f"boosted trees of depth {DEPTH}, {large}, {trees} rounds",
-             fit("boosting", large, trees, (), losses, memory=memory), aim=1),
+             fit("boosting", large, trees, losses, memory=million > rows), aim=1),
         Work("tree", f"one tree on {MAX_BINS} bins, {hundred}", fit("tree", hundred, 1)),
         Work("tree-exact", f"one exact tree, {hundred}", fit("exact tree", hundred, 1)),
+    ]  # fmt: skip
+
+
+def _bounded(key: str, leaves: int, shape: Shape, trees: int, predict: str) -> list[Work]:
+    """Forests of trees with equally many leaves, with everybody."""
+    contest, bound = Contest(f"{leaves:,} leaves", shape, trees), f"of {leaves:,} leaves"
+    return [
+        Work(key, f"forest, {shape}, {trees} trees {bound}", partial(_fit, contest)),
+        Work(key, f"{predict} {bound}", partial(_predict, contest, 1), 1),
+        Work(key, f"predict one row, {trees} trees {bound}",
+             partial(_predict, contest, ONE_ROW_CALLS), 1),
     ]  # fmt: skip
 
 
 def headline(work: Work, outcome: Outcome) -> list[str]:
     """work, ratio, ours, fastest peer, quality difference, at least / aim, met."""
     timings, peaks = outcome.timings, outcome.peaks
-    rivals = work.rivals or tuple(name for name in timings if not name.startswith(OURS))
-    rival = min(rivals, key=lambda name: timings[name].median)
+    peers = [name for name in timings if not name.startswith(OURS)]
+    rival = min(peers, key=lambda name: timings[name].median)
     ratio = timings[rival].median / timings[OURS].median
     short = [] if ratio >= (work.at_least or work.aim or 0.0) else ["time"]
     quality = []
@@ -202,7 +206,8 @@ def headline(work: Work, outcome: Outcome) -> list[str]:
         if i == 0 and (apart if measure == "AUC" else -apart) < -work.tolerance:
             short.append(measure)
     if peaks:
-        quality.append(f"memory {peaks[OURS] / max(1, peaks[rival]):.2f}x")
+        ours, theirs = (f"{peaks[name] / 2**20:,.0f}" for name in (OURS, rival))
+        quality.append(f"memory {ours} / {theirs} MiB")
         if work.at_least and peaks[OURS] >= peaks[rival]:
             short.append("memory")
     if not outcome.scores:
@@ -248,12 +253,18 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
+def _works(*, small: bool, rows: int = 0) -> list[Work]:
+    if small:
+        return works(rows, rows, 20, 5, LEAVES[:2])
+    return works(100_000, 1_000_000, 100, 20, LEAVES[1:])
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.forests", description=__doc__)
-    add = parser.add_argument
+    add, keys = parser.add_argument, dict.fromkeys(work.key for work in _works(small=False))
     add("--quick", action="store_true", help="20,000 rows, 20 trees, no targets")
     add("--rows", type=int, help="of every set, to try the program; no targets")
-    add("--only", action="append", choices=[w.key for w in works(1, 1, 1, 1)], help="repeatable")
+    add("--only", action="append", choices=keys, help="one part; may be repeated")
     add("--json", type=Path, metavar="PATH", help="where to write the JSON, and the text beside it")
     add("--threads", type=int, default=2, help="threads of everybody (default: 2)")
     add("--repeats", type=int, default=3, help="runs of each contestant (default: 3)")
@@ -267,8 +278,7 @@ def main() -> None:
     """Run what was asked for, print and write."""
     options = _arguments()
     small = options.quick or options.rows is not None
-    rows = options.rows or 20_000
-    chosen = works(rows, rows, 20, 5) if small else works(100_000, 1_000_000, 100, 20)
+    chosen = _works(small=small, rows=options.rows or 20_000)
     budget = (0.6 if small else 60.0) if options.budget is None else options.budget
     effort = Effort(options.threads, options.repeats, budget, options.patience)
     path = options.json or RESULTS / "forests" / ("quick.json" if small else "results.json")
@@ -279,7 +289,7 @@ def main() -> None:
         if work.key in (options.only or [w.key for w in chosen]):
             work = replace(work, at_least=None, aim=None) if small else work
             outcome = work.run(effort)
-            data["works"][f"trees-{work.key}"] = _as_json(outcome)
+            data["works"][work.title] = _as_json(outcome)
             lines.append(headline(work, outcome))
             details.append(detail_table(work, outcome))
             print(details[-1], flush=True)

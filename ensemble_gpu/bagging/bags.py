@@ -16,14 +16,13 @@ from numba import njit
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import CUDA, NUMPY, Where, locate
 from ensemble_gpu.bagging.draws import (
-    STEP,
     bootstrap_counts,
-    mixed,
     stream,
     subset_counts,
     weighted_counts,
     weighted_subset_counts,
 )
+from ensemble_gpu.kernels.hashing import STEP, mixed
 
 # Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
 MOST_REPEATS = 16

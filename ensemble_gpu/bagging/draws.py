@@ -9,18 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Odd constants as in data/sampling.py: the golden ratio, and one each for seed and tree.
-STEP = np.uint64(0x9E3779B97F4A7C15)
+from ensemble_gpu.kernels.hashing import STEP, mixed
+
+# Odd constants as in data/sampling.py, one each for seed and tree.
 OF_SEED = np.uint64(0xD1B54A32D192ED03)
 OF_TREE = np.uint64(0x8CB92BA72F3D8DD7)
-
-
-@njit(cache=True, nogil=True)
-def mixed(x):
-    """The finaliser of splitmix64: every bit of x changes half the bits of the result."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.bagging.growing import Bags, grow_forest, out_of_bag
+from ensemble_gpu.bagging.bags import Bags
+from ensemble_gpu.bagging.growing import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.data.validation import check_flag, check_integer, check_real
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest
@@ -32,7 +33,9 @@ _BAGS = """
         Draws rows, features and random thresholds. A seed gives one forest on every device,
         engine and number of threads.
     bootstrap : bool, default=True
-        Each tree sees a bootstrap sample, as a count for every row; without, all rows.
+        Each tree sees a bootstrap sample, as a count for every row; without, all rows. Whole
+        sample weights (of mean at most 16) are repetitions of rows, as many more to draw from; what
+        is drawn does not hang on the order of the rows.
     max_samples : int, float or None, default=None
         Draws of a bootstrap sample (a share of the rows, where a float); None: as many as rows.
     oob_score : bool or callable, default=False
@@ -62,8 +65,10 @@ class _RandomForest(TreeEstimator):
     max_samples: int | float | None
     oob_score: bool | Callable[..., float]
     warm_start: bool
-    # how each tree's rows were drawn, and (features, classes) that the trees were grown for
-    _bags: list[Bags]
+    # of each tree: how many draws (None: no bootstrap) from which rows (their checksum)
+    _drawn: list[tuple[int | None, int]]
+    _seed: int
+    # features and classes that the trees were grown for
     _grown_for: tuple[int, list | None]
 
     def _check_parameters(self) -> None:
@@ -90,7 +95,7 @@ class _RandomForest(TreeEstimator):
 
     def _grow(self, prepared: Prepared) -> None:
         old = self._earlier()
-        plan = replace(prepared.plan, seed=self._bags[0].seed) if old else prepared.plan
+        plan = replace(prepared.plan, seed=self._seed) if old else prepared.plan
         prepared = replace(prepared, plan=plan)
         start = len(old) if old else 0
         if start == self.n_estimators:
@@ -100,16 +105,25 @@ class _RandomForest(TreeEstimator):
                 stacklevel=4,
             )
             return
-        n_rows = prepared.matrix.codes.n_rows
-        bags = Bags(plan.seed, n_rows, self._draws(n_rows))
         more = range(start, self.n_estimators)
-        trees = grow_forest(prepared, bags, more, self._reweigh, self.n_jobs)
+        bags, grown_from = None, prepared
+        if self.bootstrap:
+            bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
+            grown_from = replace(prepared, statistics=statistics)
+        trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
         self.model_ = Forest.join([*([old] if old else []), *trees])
         self.n_estimators_ = len(self.model_)
-        self._bags = (self._bags if old else []) + [bags] * len(trees)
-        self._grown_for = self._shape
+        drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
+        self._drawn = (self._drawn if old else []) + [drawn] * len(trees)
+        self._seed, self._grown_for = plan.seed, self._shape
         if self.oob_score:
-            self._keep_out_of_bag(prepared)
+            assert bags is not None
+            self._keep_out_of_bag(prepared, bags)
+
+    @property
+    def _weighted_classes(self) -> bool:
+        """Whether the weights of rows hold those of their classes."""
+        return bool((getattr(self, "_class_factor", np.ones(1)) != 1.0).any())
 
     @property
     def _shape(self) -> tuple[int, list | None]:
@@ -133,9 +147,7 @@ class _RandomForest(TreeEstimator):
             )
         return old
 
-    def _draws(self, n_rows: int) -> int | None:
-        if not self.bootstrap:
-            return None
+    def _draws(self, n_rows: int) -> int:
         m = self.max_samples
         if m is None:
             return n_rows
@@ -151,16 +163,16 @@ class _RandomForest(TreeEstimator):
         """What a tree adds up, given how often each row was drawn for it."""
         return statistics
 
-    def _keep_out_of_bag(self, prepared: Prepared) -> None:
+    def _keep_out_of_bag(self, prepared: Prepared, bags: Bags) -> None:
         """Mean outputs [rows] of the trees that have not seen the row; then their score."""
-        where, n_rows = prepared.engine.where, prepared.matrix.codes.n_rows
-        before = {bags.n_rows for bags in self._bags} - {n_rows}
-        if before:
+        where, rows = prepared.engine.where, checksum(bags)
+        if any(n_draws is not None and other != rows for n_draws, other in self._drawn):
             raise ValueError(
-                "oob_score with warm_start=True needs the rows of the last fit; it had "
-                f"{before.pop()} rows (with weight), this one has {n_rows}."
+                "oob_score with warm_start=True needs the rows and weights of the last fit; X, y "
+                "or sample_weight has changed. Use oob_score=False, or warm_start=False."
             )
-        total, times = out_of_bag(prepared, self._bags, self.model_)
+        every = [None if n is None else replace(bags, n_draws=n) for n, _ in self._drawn]
+        total, times = out_of_bag(prepared, every, self.model_)
         if (times == 0).any():
             warnings.warn(
                 "Some rows have no prediction out of bag: every tree has seen them. More trees "
@@ -221,6 +233,7 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         max_features: Any = "sqrt",
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
@@ -245,6 +258,7 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease
@@ -323,6 +337,7 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         max_depth: int | None = None,
         min_samples_split: int | float = 2,
         min_samples_leaf: int | float = 1,
+        min_weight_fraction_leaf: float = 0.0,
         max_features: Any = 1.0,
         max_leaf_nodes: int | None = None,
         min_impurity_decrease: float = 0.0,
@@ -346,6 +361,7 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         self.max_depth = max_depth
         self.min_samples_split = min_samples_split
         self.min_samples_leaf = min_samples_leaf
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_features = max_features
         self.max_leaf_nodes = max_leaf_nodes
         self.min_impurity_decrease = min_impurity_decrease

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.bagging.draws import bootstrap_counts
+from ensemble_gpu.bagging.bags import Bags, make_bags, repetitions
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
@@ -26,23 +27,47 @@ MOST_LEAVES = 1 << 22
 Reweigh = Callable[[Statistics, Any, Where], Statistics]
 
 
-@dataclass(frozen=True)
-class Bags:
-    """How the rows of each tree are drawn; None draws: every tree sees all rows."""
+def kept_rows(prepared: Prepared) -> Any:
+    """The rows of X that are in use."""
+    X, kept, where = prepared.X, prepared.kept, prepared.engine.where
+    return X if kept is None else where.xp.take(X, where.put(kept), axis=0)
 
-    seed: int
-    n_rows: int
-    n_draws: int | None
 
-    def counts(self, number: int) -> np.ndarray | None:
-        """How often tree `number` has each row; host int32."""
-        if self.n_draws is None:
-            return None
-        return bootstrap_counts(self.seed, number, self.n_rows, self.n_draws)
+def bags_of(
+    prepared: Prepared, weighted: bool, draws: Callable[[int], int]
+) -> tuple[Bags, Statistics]:
+    """Bootstrap bags of the rows, and what is added up over them.
+
+    Whole weights of rows are repetitions to draw from, and no longer weights; but not where
+    `weighted` says that they are those of classes. `draws` takes the number of rows to draw from.
+    """
+    statistics, where = prepared.statistics, prepared.engine.where
+    weights = None
+    if statistics.weight_unit == 1.0 and not weighted:
+        weights = where.host(statistics.weights).astype(np.float64)
+    repeats, factor = repetitions(weights)
+    bags = make_bags(
+        kept_rows(prepared), statistics.target, weights, seed=prepared.plan.seed, replace=True,
+        max_samples=draws(statistics.weights.shape[0] if repeats is None else int(repeats.sum())),
+        takes_weights=True,
+    )  # fmt: skip
+    if repeats is not None and factor is None:
+        statistics = replace(statistics, weights=where.xp.ones_like(statistics.weights))
+    return bags, statistics
+
+
+def checksum(bags: Bags) -> int:
+    """Of the rows that are drawn from."""
+    assert bags.rows is not None
+    return crc32(bags.rows.tobytes())
 
 
 def grow_forest(
-    prepared: Prepared, bags: Bags, numbers: Sequence[int], reweigh: Reweigh, n_jobs: int | None
+    prepared: Prepared,
+    bags: Bags | None,
+    numbers: Sequence[int],
+    reweigh: Reweigh,
+    n_jobs: int | None,
 ) -> list[Forest]:
     """Trees `numbers`; `reweigh` may change the weights of the classes of a bag."""
     engine = prepared.engine
@@ -59,10 +84,10 @@ def grow_forest(
 
 
 def _grow_one(
-    engine: Engine, prepared: Prepared, bags: Bags, number: int, reweigh: Reweigh
+    engine: Engine, prepared: Prepared, bags: Bags | None, number: int, reweigh: Reweigh
 ) -> Forest:
     where = engine.where
-    drawn = bags.counts(number)
+    drawn = None if bags is None else bags.counts(number)
     rows = counts = None
     if drawn is not None:
         rows = where.put(np.flatnonzero(drawn))
@@ -75,16 +100,15 @@ def _grow_one(
 
 
 def out_of_bag(
-    prepared: Prepared, bags: Sequence[Bags], forest: Forest
+    prepared: Prepared, bags: Sequence[Bags | None], forest: Forest
 ) -> tuple[np.ndarray, np.ndarray]:
     """(sum of outputs [rows, outputs], number of trees [rows]) over trees that lack the row.
 
     Trees see values here, not codes: what they say of a row is what the model says of it, also
     where a threshold lies within a bin that had no rows in its node.
     """
-    engine, X, kept = prepared.engine, prepared.X, prepared.kept
+    engine, X = prepared.engine, kept_rows(prepared)
     where, xp = engine.where, engine.where.xp
-    X = X if kept is None else xp.take(X, where.put(kept), axis=0)
     values = where.put(forest.nodes.value)
     total = where.zeros((X.shape[0], forest.n_outputs), xp.float64)
     times = where.zeros(X.shape[0], xp.int64)
@@ -93,10 +117,10 @@ def out_of_bag(
         part = replace(forest.packed, roots=forest.starts[start : start + step])
         leaves = engine.apply_forest(X, part)
         for tree in range(start, start + leaves.shape[1]):
-            drawn = bags[tree].counts(tree)
-            if drawn is None:
+            own = bags[tree]
+            if own is None:
                 continue
-            out = where.put((drawn == 0).astype(np.int64))
+            out = where.put((own.counts(tree) == 0).astype(np.int64))
             value = xp.take(values, leaves[:, tree - start], axis=0)
             total = total + value * where.as_float64(out)[:, None]
             times = times + out

@@ -52,9 +52,9 @@ _SHARED = """
     max_leaf_nodes : int or None, default=None
         Leaves of a tree, the best grown first.
     min_samples_leaf : int, default=1
-        Rows that each leaf of a tree must keep.
+        Rows that each leaf must keep.
     step : {{"line_search", "newton", "constant"}}, default="{step}"
-        How far to go along a stump h:
+        How far to go along a stump or tree h:
 
         - "line_search": alpha minimises R(f + alpha h) over all training rows, safeguarded so that
           the training loss never rises;
@@ -63,7 +63,7 @@ _SHARED = """
 
         The squared loss has one answer to all three, the mean residual of the leaf.
     subsample : float in (0, 1], default=1.0
-        Probability with which a row takes part in the choice of a round's stump.
+        Probability with which a row takes part in the choice of a round's learner.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Features drawn for each round, of trees for each node (a share, where a float); None: all.
     monotonic_cst : array of -1, 0, +1, dict of names, or None

@@ -99,7 +99,7 @@ class Rebuild:
         self.reason = ""
 
     def best(self) -> Any | None:
-        """The round's learner; its rows are drawn again where those that were drawn lead nowhere."""
+        """The round's learner; rows are drawn again where those that were drawn lead nowhere."""
         gradients = self.gradients
         for _ in range(1 if gradients.sampling.share == 1.0 else MOST_DRAWS):
             found = gradients.ready() and self.learner.seek(gradients)

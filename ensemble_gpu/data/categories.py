@@ -63,7 +63,8 @@ def choose(X: Any, categorical_features: Any) -> Chosen:
     indices, names or a mask. An X that is not two-dimensional has no features to choose from.
     """
     given = categorical_features
-    if given is None or (isinstance(given, str) and given == FROM_DTYPE and is_array(X)):
+    from_dtype = isinstance(given, str) and given == FROM_DTYPE
+    if given is None or (from_dtype and not hasattr(X, "columns")):
         return Chosen([], {})
     table = _table(X)
     n_features = _n_features(X if table is None else table)
@@ -430,7 +431,7 @@ def _table(X: Any) -> _Table | None:
 def _n_features(X: Any) -> int | None:
     """The number of columns; None where X is not two-dimensional."""
     try:
-        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
     except ValueError:
         return None
     return int(shape[1]) if len(shape) == 2 else None

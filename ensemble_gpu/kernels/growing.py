@@ -50,7 +50,8 @@ class Rule:
 
     `signs[f]` = +1 (-1): the right child's value may not be below (above) the left one's.
     `categorical[f]`: codes are categories; a split is a set of them, or with `one_category` a
-    single one. `random`: one threshold drawn per feature instead of the best.
+    single one. `random`: one threshold drawn per feature instead of the best. Each child keeps
+    `min_rows` rows and the weight `min_weight`.
     """
 
     criterion: int
@@ -59,6 +60,7 @@ class Rule:
     categorical: np.ndarray
     one_category: bool
     random: bool
+    min_weight: int = 0
 
     @property
     def monotone(self) -> bool:

@@ -37,6 +37,7 @@ from ensemble_gpu.kernels.growing import (
     Splits,
     subset_words,
 )
+from ensemble_gpu.kernels.hashing import drawn
 from ensemble_gpu.kernels.scalar import log
 
 # Integers whose x ln x is in a table.
@@ -71,6 +72,7 @@ class Scoring(NamedTuple):
     n_stats: int
     counted: bool
     min_rows: int
+    min_weight: int
     monotone: bool
     one_category: bool
     random: bool
@@ -90,26 +92,9 @@ class Best(NamedTuple):
 
 def scoring_of(rule: Rule, n_stats: int) -> Scoring:
     return Scoring(
-        rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.monotone,
+        rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.min_weight, rule.monotone,
         rule.one_category, rule.random, rule.signs, rule.categorical, weighted_logs(),
     )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def mix(x):
-    """The finaliser of splitmix64."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def drawn(key, a, b):
-    """A random number of a node's key and two counters."""
-    step = np.uint64(0x9E3779B97F4A7C15)
-    return mix(
-        mix(key + (np.uint64(a) + np.uint64(1)) * step) + (np.uint64(b) + np.uint64(1)) * step
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -156,12 +141,23 @@ def _mean(rule, sums):
 
 
 @njit(cache=True, nogil=True)
+def _weight(rule, sums):
+    weight = sums[0]
+    if rule.kind < SQUARED:
+        for k in range(1, rule.n_stats):
+            weight += sums[k]
+    return weight
+
+
+@njit(cache=True, nogil=True)
 def _allowed(rule, left, right, sign, bounds):
-    """Rows enough on both sides; on a monotone feature, values in order and within the bounds.
+    """Rows and weight enough on both sides; on a monotone feature, values in order and within the bounds.
 
     Other features may leave the bounds: the values of their children are clipped.
     """
     if rule.counted and min(left[rule.n_stats], right[rule.n_stats]) < rule.min_rows:
+        return False
+    if rule.min_weight > 0 and min(_weight(rule, left), _weight(rule, right)) < rule.min_weight:
         return False
     if sign == 0:
         return True
@@ -196,7 +192,7 @@ def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
     `order` is how the runs follow each other, `start` what is on the left before them: the sums of
     missing values, or zeros.
     """
-    free = not rule.counted and sign == 0
+    free = not rule.counted and sign == 0 and rule.min_weight == 0
     if free and rule.n_stats == 2 and rule.kind in (GINI, SQUARED):
         return _scan_pairs(rule, cell, order, first, last, whole, start[0], start[1])
     best, at = NEVER, -1
@@ -257,13 +253,9 @@ def _keep_subset(code, order, at, best):
 @njit(cache=True, nogil=True)
 def _response(rule, sums, k):
     """Mean response of a category: share of class k, or G_k / H_k."""
-    half = rule.n_stats // 2
-    weight = np.int64(0)
     if rule.kind >= SQUARED:
-        return float(sums[half + k]) / float(sums[k]) if sums[k] > 0 else 0.0
-    for c in range(rule.n_stats):
-        weight += sums[c]
-    return float(sums[k]) / float(weight)
+        return float(sums[rule.n_stats // 2 + k]) / float(sums[k]) if sums[k] > 0 else 0.0
+    return float(sums[k]) / float(_weight(rule, sums))
 
 
 @njit(cache=True, nogil=True)

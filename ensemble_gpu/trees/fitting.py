@@ -48,6 +48,8 @@ PARAMETERS = """
         None: until leaves are pure or too small.
     min_samples_split, min_samples_leaf : int, or float as a share of the rows, default=2, 1
         Rows that a node needs to be split, and that each child must keep.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        Share of the weight of all rows that each child must keep.
     max_features : int, float, "sqrt", "log2" or None, default={max_features}
         Features drawn for each node (a share, where a float); None: all. If none of them can split
         the node, more are drawn.
@@ -104,6 +106,7 @@ class TreeEstimator(ArrayEstimator):
     max_depth: int | None
     min_samples_split: int | float
     min_samples_leaf: int | float
+    min_weight_fraction_leaf: float
     max_features: Any
     max_leaf_nodes: int | None
     min_impurity_decrease: float
@@ -167,6 +170,7 @@ class TreeEstimator(ArrayEstimator):
         _check_rows("min_samples_split", self.min_samples_split, 2)
         _check_rows("min_samples_leaf", self.min_samples_leaf, 1)
         check_max_features(self.max_features)
+        check_not_negative("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.5)
         check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
         check_not_negative("ccp_alpha", self.ccp_alpha)
         if self.max_bins is not None:
@@ -227,6 +231,7 @@ class TreeEstimator(ArrayEstimator):
             categorical,
             self.categorical_split == "single",
             self.splitter == "random",
+            statistics.share(self.min_weight_fraction_leaf),
         )
         return Plan(
             rule,
@@ -276,11 +281,12 @@ def _check_rows(name: str, value: Any, low: int) -> None:
         check_real(name, value, 0.0, 1.0)
 
 
-def check_not_negative(name: str, value: Any) -> None:
+def check_not_negative(name: str, value: Any, high: float = math.inf) -> None:
+    allowed = ">= 0" if high == math.inf else f"from 0 to {high:g}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number >= 0; got {value!r}.")
-    if not 0.0 <= float(value) < math.inf:
-        raise ValueError(f"{name} must be a finite number >= 0; got {value!r}.")
+        raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
+    if not 0.0 <= float(value) <= high or math.isinf(value):
+        raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
 def _rows(value: int | float, n: int) -> int:

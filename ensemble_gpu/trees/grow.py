@@ -26,7 +26,8 @@ from ensemble_gpu.kernels.growing import (
     Rule,
     Splits,
 )
-from ensemble_gpu.kernels.splitting import Scoring, drawn, mix, node_scores, scoring_of
+from ensemble_gpu.kernels.hashing import STEP, drawn, mixed
+from ensemble_gpu.kernels.splitting import Scoring, node_scores, scoring_of
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def draw_features(keys, p, start, out):
 
 @njit(cache=True, nogil=True)
 def root_key(seed, tree):
-    return mix(mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)) + np.uint64(tree))
+    return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(tree))
 
 
 class _Growth:

@@ -32,7 +32,12 @@ CHECKED = [
     RandomForestRegressor(5),
     RandomForestRegressor(5, criterion="poisson", missing="error", max_samples=0.8),
 ]
-KINDS = [DecisionTreeClassifier, DecisionTreeRegressor, RandomForestClassifier, RandomForestRegressor]
+KINDS = [
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+]
 
 
 @parametrize_with_checks(CHECKED)
@@ -64,7 +69,10 @@ FOREST_DEFAULTS = TREE_DEFAULTS | {
 @pytest.mark.parametrize(
     ("kind", "defaults"),
     [
-        (KINDS[0], TREE_DEFAULTS | {"criterion": "gini", "max_features": None, "class_weight": None}),
+        (
+            KINDS[0],
+            TREE_DEFAULTS | {"criterion": "gini", "max_features": None, "class_weight": None},
+        ),
         (KINDS[1], TREE_DEFAULTS | {"criterion": "squared_error", "max_features": None}),
         (
             KINDS[2],
@@ -129,9 +137,7 @@ def test_a_grid_search_with_two_jobs_gives_the_serial_result():
         GridSearchCV(RandomForestClassifier(random_state=0), grid, cv=2, n_jobs=jobs).fit(X, y)
         for jobs in (1, 2)
     ]
-    np.testing.assert_array_equal(
-        *(search.cv_results_["mean_test_score"] for search in searches)
-    )
+    np.testing.assert_array_equal(*(search.cv_results_["mean_test_score"] for search in searches))
     assert searches[0].best_estimator_.model_ == searches[1].best_estimator_.model_
 
 
@@ -198,7 +204,9 @@ def test_labels_do_not_hang_on_the_order_or_the_presence_of_categories():
     frame, y = frames()["pandas"]
     fitted = DecisionTreeClassifier().fit(frame, y)
     rows = frame.iloc[[1, 2, 3]].copy()
-    other = rows.assign(colour=rows["colour"].cat.set_categories(["blue", "x", "green", "red", "grey"]))
+    other = rows.assign(
+        colour=rows["colour"].cat.set_categories(["blue", "x", "green", "red", "grey"])
+    )
     np.testing.assert_array_equal(fitted.predict_proba(other), fitted.predict_proba(rows))
     unknown = rows.assign(colour=pd.Categorical(["x", "x", "x"]))
     missing = rows.assign(colour=pd.Categorical([None] * 3, categories=COLOURS))

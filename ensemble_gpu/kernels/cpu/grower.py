@@ -55,7 +55,9 @@ class CpuGrower:
         self.plain = (
             self.n_stats == 2
             and rule.criterion in (GINI, SQUARED)
-            and not (rule.monotone or rule.random or rule.min_rows > 1 or rule.categorical.any())
+            and not (rule.monotone or rule.random or rule.categorical.any())
+            and rule.min_rows == 1
+            and rule.min_weight == 0
         )
         # eight codes a word, where the sums of a large node can be taken fast
         self.words = self.codes.view(np.uint64) if self.codes.dtype == np.uint8 else None

@@ -26,8 +26,9 @@ class Search:
     @property
     def arguments(self) -> tuple[Any, ...]:
         rule = self.rule
-        sizes = (rule.criterion, self.n_stats, rule.min_rows, rule.random)
-        return (*(np.int32(v) for v in sizes), self.signs, self.bounds, self.draws)
+        sizes = (np.int32(v) for v in (rule.criterion, self.n_stats, rule.min_rows))
+        conditions = np.int64(rule.min_weight), np.int32(rule.random)
+        return (*sizes, *conditions, self.signs, self.bounds, self.draws)
 
 
 def found_bytes(tried: int, columns: int) -> int:

@@ -4,7 +4,7 @@ The sums of one feature lie in shared memory as 32-bit words, low and high, [cod
 sums over the codes, but for the last code, which is the missing one. With their size they are the
 tuple `sums` = (low, high, columns, where the missing code is). A split is a place `at` in them, the
 running sums of the last code on the left, and a `side`, 1 where missing values go left. The tuple
-`rule` is (criterion, number of statistics, least rows of a child).
+`rule` is (criterion, number of statistics, least rows, least weight of a child).
 
 The compiler would fuse a product with a following addition into one fma, rounded once instead of
 twice: such products are written `product`, which it leaves alone.
@@ -98,11 +98,6 @@ def _log(x):
 
 
 @cuda.jit(device=True)
-def _x_log_x(x):
-    return product(np.float64(x), _log(np.float64(x))) if x > 0 else 0.0
-
-
-@cuda.jit(device=True)
 def _poisson(sums, at, side, right):
     g = child_sum(sums, np.int32(1), at, side, right)
     if g <= 0:
@@ -126,6 +121,24 @@ def _squared(n_stats, sums, at, side, right):
 
 
 @cuda.jit(device=True)
+def _entropy(n_stats, weight, sums, at, side, right):
+    """x ln x of the classes in order, less that of their sum."""
+    score, term = 0.0, 0.0
+    k = np.int32(0)
+    while k <= n_stats:
+        score += term
+        value = weight
+        if k < n_stats:
+            value = child_sum(sums, k, at, side, right)
+        term = 0.0
+        if value > 0:
+            x = np.float64(value)
+            term = product(x, _log(x))
+        k = np.int32(k + 1)
+    return score - term
+
+
+@cuda.jit(device=True)
 def _classes(kind, n_stats, sums, at, side, right):
     """GINI, ENTROPY, ERROR; GINI of two classes without its factor -2."""
     weight, largest, score = np.int64(0), np.int64(0), 0.0
@@ -134,13 +147,11 @@ def _classes(kind, n_stats, sums, at, side, right):
         value = child_sum(sums, k, at, side, right)
         weight += value
         largest = max(largest, value)
-        if kind == ENTROPY:
-            score += _x_log_x(value)
         k = np.int32(k + 1)
     if kind == ERROR:
         return np.float64(largest)
     if kind == ENTROPY:
-        return score - _x_log_x(weight)
+        return _entropy(n_stats, weight, sums, at, side, right)
     if n_stats == 2:
         a = np.float64(child_sum(sums, np.int32(0), at, side, right))
         b = np.float64(child_sum(sums, np.int32(1), at, side, right))
@@ -174,12 +185,27 @@ def _mean(kind, sums, at, side, right):
 
 
 @cuda.jit(device=True)
+def _weight(kind, n_stats, sums, at, side, right):
+    weight = child_sum(sums, np.int32(0), at, side, right)
+    k = np.int32(1)
+    while kind < SQUARED and k < n_stats:
+        weight += child_sum(sums, k, at, side, right)
+        k = np.int32(k + 1)
+    return weight
+
+
+@cuda.jit(device=True)
 def _allowed(rule, sums, at, side, sign, bounds, node):
-    kind, n_stats, min_rows = rule
+    kind, n_stats, min_rows, min_weight = rule
     if min_rows > 1:
         left = child_sum(sums, n_stats, at, side, False)
         right = child_sum(sums, n_stats, at, side, True)
         if min(left, right) < min_rows:
+            return False
+    if min_weight > 0:
+        left = _weight(kind, n_stats, sums, at, side, False)
+        right = _weight(kind, n_stats, sums, at, side, True)
+        if min(left, right) < min_weight:
             return False
     if sign == 0:
         return True
@@ -193,7 +219,12 @@ def score_of(rule, sums, at, side, sign, bounds, node):
     """Score of a split, -inf where it is not allowed."""
     if not _allowed(rule, sums, at, side, sign, bounds, node):
         return -math.inf
-    score = _child(rule, sums, at, side, False) + _child(rule, sums, at, side, True)
+    left, score, right = 0.0, 0.0, np.int32(0)
+    while right < 2:  # one copy of the formulas in the code
+        left = score
+        score = _child(rule, sums, at, side, right)
+        right = np.int32(right + 1)
+    score = left + score
     if rule[0] == GINI and rule[1] == 2:
         return product(-2.0, score)
     return score

@@ -21,8 +21,9 @@ from ensemble_gpu.kernels.cuda import growing, histogram, partition
 from ensemble_gpu.kernels.cuda.best import Best, Search, found_bytes
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.growing import CodeTree, Frontier, Rule, Sample, Splits
+from ensemble_gpu.kernels.hashing import drawn
 from ensemble_gpu.kernels.protocol import Codes
-from ensemble_gpu.kernels.splitting import Found, drawn, scoring_of, search, wholes_of
+from ensemble_gpu.kernels.splitting import Found, scoring_of, search, wholes_of
 
 # Sums, or best splits of features, that are on the device at once; sums kept for the children.
 CHUNK_BYTES = 2**28

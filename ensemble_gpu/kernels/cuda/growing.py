@@ -208,15 +208,13 @@ def _best(rule, sums, last, missing, sign, bounds, node, random, draw, scores, k
             end = np.int32(-1)
     while t <= end:
         if occurs(sums, t):
-            at = np.int32(t * sums[2])
-            if missing and t < last:
-                score = score_of(rule, sums, at, np.int64(1), sign, bounds, node)
+            at, side = np.int32(t * sums[2]), np.int64(missing and t < last)
+            stop = np.int64(0 if missing or t < last else 1)
+            while side >= stop:
+                score = score_of(rule, sums, at, side, sign, bounds, node)
                 if score > best:
-                    best, key = score, np.int32(2 * t)
-            if missing or t < last:
-                score = score_of(rule, sums, at, np.int64(0), sign, bounds, node)
-                if score > best:
-                    best, key = score, np.int32(2 * t + 1)
+                    best, key = score, np.int32(2 * t + 1 - side)
+                side -= 1
         t = np.int32(t + step)
     _block_best(scores, keys, best, key)
 
@@ -336,7 +334,7 @@ def split_rows_with(most_cells: int) -> Any:
     @cuda.jit(cache=True)
     def split_rows(
         codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
-        random, signs, bounds, draws, team_bits, scores, found,
+        min_weight, random, signs, bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature of small nodes (start, stop), from their rows.
 
@@ -352,7 +350,7 @@ def split_rows_with(most_cells: int) -> Any:
         counted = np.int32(min_rows > 1)
         columns, n = np.int32(n_stats + counted), np.int32(width - 1)
         rule, sums = (
-            (kind, n_stats, min_rows),
+            (kind, n_stats, min_rows, min_weight),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)
@@ -393,8 +391,8 @@ def split_sums_with(most_cells: int) -> Any:
 
     @cuda.jit(cache=True)
     def split_sums(
-        totals, slots, features, width, kind, n_stats, min_rows, random, signs, bounds, draws,
-        team_bits, scores, found,
+        totals, slots, features, width, kind, n_stats, min_rows, min_weight, random, signs, bounds,
+        draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature from the sums in these slots.
 
@@ -410,7 +408,7 @@ def split_sums_with(most_cells: int) -> Any:
         columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
         cells = np.int32(width * columns)
         rule, sums = (
-            (kind, n_stats, min_rows),
+            (kind, n_stats, min_rows, min_weight),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)

@@ -7,12 +7,18 @@ import re
 from ensemble_gpu.kernels.cuda.sass import Compiled, loop_around
 from ensemble_gpu.kernels.cuda.signatures import SIGNATURES
 
-# 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256.
-MOST_REGISTERS = {"score": 80, "choose": 80}
+SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
+# 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256 or six
+# of 128.
+MOST_REGISTERS = dict.fromkeys(("score", "choose", *SPLITS), 80)
 ROW_KERNEL_REGISTERS = 64
 STATIC_SHARED_BYTES = 48 * 1024
 HISTOGRAMS = ("build", "build_wide", "update", "update_wide", "sum_parts", "sum_direct")
-SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
+
+TREES = (
+    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "place", "compare",
+    "sum_by", "leaves",
+)  # fmt: skip
 
 # Instructions on doubles that the kernels of integers may have: load and test a factor, int to
 # double, one product, round half to even.
@@ -28,21 +34,7 @@ DOUBLES = {
     "update_wide": RESCALE,
     "quantise": {"ld.global.f64", "mul.f64", "cvt.rni.s64.f64", "cvt.rni.s32.f64"},
     "pack": {"ld.param.f64", "ld.global.f64", "mul.f64", "cvt.rni.s64.f64"},
-    **dict.fromkeys(
-        (
-            "sum_parts",
-            "sum_direct",
-            "subtract",
-            "mark",
-            "scatter",
-            "restore",
-            "place",
-            "compare",
-            "sum_by",
-            "leaves",
-        ),
-        set[str](),
-    ),
+    **{name: set[str]() for name in TREES},
 }
 ROWWISE = ("exponentiate", "move", "pack")
 

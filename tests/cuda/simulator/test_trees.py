@@ -53,6 +53,7 @@ class Case:
     bins: int = 6
     missing: float = 0.2
     min_rows: int = 1
+    min_weight: int = 0
     tried: int | None = None
     random: bool = False
     signs: tuple[int, ...] = ()
@@ -67,7 +68,9 @@ class Case:
         signs, categorical = np.zeros(self.p, dtype=np.int64), np.zeros(self.p, dtype=bool)
         signs[: len(self.signs)] = self.signs
         categorical[list(self.categorical)] = True
-        return Rule(self.kind, self.min_rows, signs, categorical, False, self.random)
+        return Rule(
+            self.kind, self.min_rows, signs, categorical, False, self.random, self.min_weight
+        )  # fmt: skip
 
     def sample(self) -> Sample:
         """Weights >= 1 and targets of either sign, of up to `bits` bits; g cancels where it can."""
@@ -100,6 +103,8 @@ CASES = [
     Case("drawn thresholds, mostly missing", SQUARED, random=True, missing=0.8, tried=2),
     Case("monotone", SQUARED, signs=(1, 0, -1)),
     Case("monotone classes", signs=(-1, 1), min_rows=2),
+    Case("least weight", n_stats=3, min_weight=3 << 20),
+    Case("least weight, squared, counted", SQUARED, min_weight=2 << 20, min_rows=2),
     Case("categories", categorical=(1,)),
     Case("categories, drawn", SQUARED, categorical=(0, 2), random=True, tried=2),
     Case("all missing", missing=1.0),
