@@ -94,14 +94,16 @@ class Trees:
         if len(grown.feature) == 1:
             return None
         H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
-        leaf = grown.feature == LEAF
+        leaf = grown.is_leaf
         c = np.where(leaf & (H > 0), S / np.maximum(H, 1), 0.0)
         if self.rule.monotone:
             c = np.where(leaf, np.clip(c, grown.bounds[:, 0], grown.bounds[:, 1]), 0.0)
         every = self.sample.rows is None
         node = self.grower.nodes() if every else engine.leaves(codes, grown.code_tree())
+        if every and grown.owner is not None:
+            node = engine.where.xp.take(engine.where.put(grown.owner), node)
         leaves = TreeLeaves(engine, node, len(leaf))
-        gain = float(grown.gain[~leaf].sum())
+        gain = float(grown.gain[grown.feature != LEAF].sum())
 
         def made(values: np.ndarray, alpha: float, error: float) -> TreeRound:
             return TreeRound(grown, values, alpha, error)
@@ -157,7 +159,7 @@ class TreePlan(Plan):
 
     def _nodes(self, grown: Grown, values: np.ndarray) -> Nodes:
         order = preorder(grown.left, grown.right)
-        place = np.empty(len(order), dtype=np.int64)
+        place = np.empty(len(grown.feature), dtype=np.int64)
         place[order] = np.arange(len(order))
         feature, last_bin = grown.feature[order], grown.bin[order]
         inner = feature != LEAF

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
+from ensemble_gpu import (
+    AdaBoostClassifier,
+    BoostingClassifier,
+    BoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    use_engine,
+)
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import NUMPY, locate, to_numpy
 from ensemble_gpu.boosting.rules import rule_for
@@ -65,8 +72,9 @@ IN_SIMULATOR = Sizes(20, 3, 3, 2, 4, None)
 class Case:
     """One fit; together they pass through every kernel and every branch of the score.
 
-    With a `loss` it is gradient boosting (squared: of a real target), else AdaBoost. `packed` takes
-    so many rows, on a GPU, that gradients are packed in pairs.
+    With a `loss` it is gradient boosting (squared: of a real target), with a `criterion` a random
+    forest (squared_error: of a real target), else AdaBoost. `packed` takes so many rows, on a GPU,
+    that gradients are packed in pairs.
     """
 
     name: str
@@ -80,6 +88,12 @@ class Case:
     long: bool = False
     loss: str | None = None
     packed: bool = False
+    criterion: str | None = None
+    max_features: int | None = None
+
+    @property
+    def real_target(self) -> bool:
+        return self.loss == "squared" or self.criterion == "squared_error"
 
 
 CASES = (
@@ -96,6 +110,9 @@ CASES = (
     Case("logistic loss, 2 classes", loss="logistic", dtype="float32"),
     Case("logistic loss, 2 classes, packed", loss="logistic", missing="abstain", packed=True),
     Case("logistic loss, 5 classes", loss="logistic", n_classes=5, weighted=True, packed=True),
+    Case("random forest, gini", criterion="gini", missing="learn", max_features=2),
+    Case("random forest, entropy, 5 classes", criterion="entropy", n_classes=5, weighted=True),
+    Case("random forest, squared error", criterion="squared_error", missing="learn"),
 )
 
 
@@ -150,13 +167,19 @@ def make_rows(case: Case, n: int, p: int) -> tuple[np.ndarray, np.ndarray, np.nd
         X[rng.random((n, p)) < 0.2] = np.nan
     weights = rng.lognormal(sigma=2.0, size=n) if case.weighted else None
     X = np.asfortranarray(X) if case.fortran else X
-    return X.astype(case.dtype), score if case.loss == "squared" else y.astype(np.int64), weights
+    return X.astype(case.dtype), score if case.real_target else y.astype(np.int64), weights
 
 
 def make_estimator(case: Case, rounds: int) -> Any:
     shared: dict[str, Any] = {
         "n_estimators": rounds, "max_bins": case.max_bins, "missing": case.missing or "abstain"
     }  # fmt: skip
+    if case.criterion is not None:
+        forest = RandomForestRegressor if case.real_target else RandomForestClassifier
+        return forest(
+            n_estimators=2, criterion=case.criterion, max_features=case.max_features,
+            missing=case.missing or "error", random_state=0,
+        )  # fmt: skip
     if case.loss is None:
         return AdaBoostClassifier(variant=case.variant, **shared)
     if case.loss == "squared":

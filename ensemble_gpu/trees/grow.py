@@ -1,16 +1,18 @@
 """How a tree grows: level by level, or the best leaf first.
 
-Every open node has its best split. Of them all are taken at once (depth first in name only: what a
-node becomes depends on its rows, not on its turn), or with `max_leaf_nodes` the one that lowers the
-impurity most. Their rows move to two new nodes each, which look for splits of their own.
+Every open node has its best split. Without a limit on the leaves all of them are taken at once.
+With one, those are taken that growing the best leaf first would take as far as is known, and the
+tree is cut back in the end: what a node becomes depends on its rows, not on its turn, so that the
+leaves are the same as one by one, in a few steps.
 
-What is random about a node hangs on its place in the tree, not on the order of growth: the key of a
-child is a hash of its parent's.
+What is random about a node hangs on its place in the tree as well: the key of a child is a hash of
+its parent's.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import heapq
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -41,11 +43,17 @@ class Limits:
     n_features: int
 
 
+def _arrays(tree: Grown) -> list[Any]:
+    """The fields that hold an entry a node while a tree grows."""
+    return [f for f in fields(tree) if f.name != "owner"]
+
+
 @dataclass
 class Grown:
     """A tree in the order of growth: one entry a node, root first; leaves have feature LEAF.
 
     `gain` is what the node's split adds to the score, `bounds` what monotone constraints leave.
+    Nodes that were cut off again are still there; `owner` names the leaf in which each is.
     """
 
     feature: np.ndarray
@@ -61,6 +69,7 @@ class Grown:
     gain: np.ndarray
     bounds: np.ndarray
     key: np.ndarray
+    owner: np.ndarray | None = None
 
     @classmethod
     def leaves(
@@ -78,20 +87,26 @@ class Grown:
 
     def first(self, n: int) -> Grown:
         """Views of the first n entries."""
-        return Grown(*(getattr(self, f.name)[:n] for f in fields(self)))
+        return Grown(*(getattr(self, f.name)[:n] for f in _arrays(self)))
 
     def with_room(self, n: int) -> Grown:
         """The same with room for n nodes at least: itself, or copies twice as long."""
         room = len(self.feature)
         if n <= room:
             return self
-        arrays = (getattr(self, f.name) for f in fields(self))
+        arrays = (getattr(self, f.name) for f in _arrays(self))
         return Grown(*(np.resize(a, (max(n, 2 * room), *a.shape[1:])) for a in arrays))
 
     def put(self, at: int, more: Grown) -> None:
         """Write nodes from place `at` on."""
-        for f in fields(self):
+        for f in _arrays(self):
             getattr(self, f.name)[at : at + len(more.feature)] = getattr(more, f.name)
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        """Nodes in which rows end."""
+        leaf = self.feature == LEAF
+        return leaf if self.owner is None else leaf & (self.owner == np.arange(len(leaf)))
 
     def code_tree(self) -> CodeTree:
         return CodeTree(
@@ -217,25 +232,19 @@ class _Growth:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Nodes that could be split, how, and what it would add to the score."""
+    """Nodes that could be split, and how."""
 
     nodes: np.ndarray
     splits: Splits
-    gain: np.ndarray
 
     def __getitem__(self, chosen: np.ndarray) -> Waiting:
-        if chosen.all():
-            return self
-        return Waiting(self.nodes[chosen], self.splits[chosen], self.gain[chosen])
+        return self if chosen.all() else Waiting(self.nodes[chosen], self.splits[chosen])
 
     def joined(self, more: Waiting) -> Waiting:
         if not len(self.nodes):
             return more
-        return Waiting(
-            np.concatenate([self.nodes, more.nodes]),
-            self.splits.extended(more.splits),
-            np.concatenate([self.gain, more.gain]),
-        )
+        nodes = np.concatenate([self.nodes, more.nodes])
+        return Waiting(nodes, self.splits.extended(more.splits))
 
 
 def _in_turn(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -264,21 +273,67 @@ def grow(
     )
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
-    waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words), np.zeros(0))
-    children, n_leaves = np.zeros(1, dtype=np.int64), 1
+    waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))
+    potential = np.full(1, NEVER)  # what the best split of a node would add to the score
+    children = np.zeros(1, dtype=np.int64)
     while True:
         new = growth.open_nodes(children)
         if len(new):
             found = growth.best_splits(new)
             gained = growth.gains(new, found)
             good = (found.score > NEVER) & (gained >= limits.least_gain)
-            waiting = waiting.joined(Waiting(new, found, gained)[good])
-        if not len(waiting.nodes) or n_leaves == most:
-            return growth.tree
+            potential[new[good]] = gained[good]
+            waiting = waiting.joined(Waiting(new, found)[good])
+        tree = growth.tree
         chosen = np.ones(len(waiting.nodes), dtype=bool)
         if most is not None:
-            chosen = np.arange(len(chosen)) == np.argmax(waiting.gain)
+            split = np.zeros(len(tree.feature), dtype=bool)
+            best_first(tree.left, tree.right, potential, most, split)
+            chosen = split[waiting.nodes]
+        if not chosen.any():
+            return tree if most is None else _cut(tree, split)
         taken = waiting[chosen]
-        children = growth.divide(taken.nodes, taken.splits, taken.gain)
-        n_leaves += len(taken.nodes)
+        children = growth.divide(taken.nodes, taken.splits, potential[taken.nodes])
+        potential = np.concatenate([potential, np.full(len(children), NEVER)])
         waiting = waiting[~chosen]
+
+
+@njit(cache=True, nogil=True)
+def best_first(left, right, potential, most, split):
+    """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
+
+    A node that is not divided yet counts as having no children worth splitting: it is marked, its
+    children will be known next time.
+    """
+    heap = [(-potential[0], np.int64(0))]
+    n_leaves = 1
+    while len(heap) > 0 and n_leaves < most:
+        worth, node = heapq.heappop(heap)
+        if worth == -NEVER:
+            break
+        split[node] = True
+        n_leaves += 1
+        if left[node] != LEAF:
+            for child in (left[node], right[node]):
+                heapq.heappush(heap, (-potential[child], child))
+
+
+def _cut(tree: Grown, split: np.ndarray) -> Grown:
+    """The tree with leaves in place of the nodes that are not split; `owner` finds them."""
+    owner = np.arange(len(split))
+    kept = np.zeros(len(split), dtype=bool)
+    kept[0] = True
+    for node in np.flatnonzero(tree.left != LEAF):  # parents before children
+        both = [tree.left[node], tree.right[node]]
+        if kept[node] and split[node]:
+            kept[both] = True
+        else:
+            owner[both] = owner[node]
+    gone = ~split
+    return replace(
+        tree,
+        feature=np.where(gone, LEAF, tree.feature),
+        left=np.where(gone, LEAF, tree.left),
+        right=np.where(gone, LEAF, tree.right),
+        owner=owner,
+    )

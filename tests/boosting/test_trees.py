@@ -318,6 +318,7 @@ CASES = [
     Case("quantile", "line_search", None, LARGE_LEAVES, weighted=True, sampled=True),
     Case("poisson", "newton", None, DEPTH, weighted=True, holes=True, sampled=True),
     Case("squared", "line_search", None, {"min_samples_leaf": 20}),
+    Case("logistic", "newton", 2, {"max_depth": 3, "max_bins": None}, holes=True, n=400),
 ]
 # One of each kind: fine and packed sums, one and several outputs, all rows and some.
 FEW = [CASES[1], CASES[2], CASES[4], CASES[14]]
@@ -395,7 +396,12 @@ MANY = [
 
 
 @pytest.mark.parametrize("case", MANY, ids=str)
-def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engine(case):
+def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engine(
+    case, monkeypatch
+):
+    assert standard(case)
+    for module in (cpu_engine, cpu_grower):
+        monkeypatch.setattr(module, "CELLS_PER_THREAD", 1)
     for n_jobs in (2, 4):
         assert case.fit(n_jobs=n_jobs).model_.fingerprint() == standard(case)
     with use_engine("reference"):

@@ -189,6 +189,8 @@ PARAMETERS: list[tuple[str, Any, type[Exception], tuple[str, ...]]] = [
     ("min_samples_leaf", 0, ValueError, (">= 1", "got 0")),
     ("min_samples_leaf", 0.0, ValueError, ("(0, 1]", "0.0")),
     ("min_samples_leaf", True, TypeError, ("True",)),
+    ("min_weight_fraction_leaf", 0.6, ValueError, ("from 0 to 0.5", "0.6")),
+    ("min_weight_fraction_leaf", "some", TypeError, ("from 0 to 0.5", "'some'")),
     ("max_features", 0, ValueError, (">= 1", "got 0")),
     ("max_features", 1.5, ValueError, ("(0, 1]", "1.5")),
     ("max_features", "auto", ValueError, ("'sqrt', 'log2'", "'auto'")),

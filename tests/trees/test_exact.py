@@ -78,6 +78,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     "share of rows to split": {"min_samples_split": 0.1},
     "rows of a leaf": {"min_samples_leaf": 4},
     "share of rows of a leaf": {"min_samples_leaf": 0.03},
+    "weight of a leaf": {"min_weight_fraction_leaf": 0.04},
     "gain": {"min_impurity_decrease": 0.004},
     "pruning": {"ccp_alpha": 0.004},
     "all together": {

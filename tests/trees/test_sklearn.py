@@ -28,7 +28,7 @@ CHECKED = [
     DecisionTreeRegressor(),
     DecisionTreeRegressor(criterion="poisson", max_leaf_nodes=12, ccp_alpha=0.001),
     RandomForestClassifier(5),
-    RandomForestClassifier(5, bootstrap=False, class_weight="balanced_subsample", n_jobs=2),
+    RandomForestClassifier(5, bootstrap=False, splitter="random", n_jobs=2),
     RandomForestRegressor(5),
     RandomForestRegressor(5, criterion="poisson", missing="error", max_samples=0.8),
 ]
@@ -56,7 +56,7 @@ def data_for(kind: type) -> tuple[np.ndarray, np.ndarray]:
 
 TREE_DEFAULTS = {
     "splitter": "best", "max_depth": None, "min_samples_split": 2, "min_samples_leaf": 1,
-    "max_leaf_nodes": None, "min_impurity_decrease": 0.0, "ccp_alpha": 0.0, "monotonic_cst": None,
+    "min_weight_fraction_leaf": 0.0, "max_leaf_nodes": None, "min_impurity_decrease": 0.0, "ccp_alpha": 0.0, "monotonic_cst": None,
     "max_bins": 255, "categorical_features": "from_dtype", "categorical_split": "subset",
     "missing": "learn", "device": None, "n_jobs": None, "random_state": None,
 }  # fmt: skip
@@ -120,8 +120,7 @@ def test_fit_does_not_change_its_arguments(kind):
 def test_nothing_is_said_before_fit(kind, name):
     X, _ = data_for(kind)
     with pytest.raises(NotFittedError, match="not fitted yet"):
-        found = getattr(kind(), name)
-        found(X)
+        getattr(kind(), name)(X)
 
 
 @pytest.mark.parametrize("name", ["get_depth", "get_n_leaves"])

@@ -32,9 +32,8 @@ def table(seed: int, n: int = 90, missing: bool = True) -> np.ndarray:
 
 def target(criterion: str, X: np.ndarray, n_classes: int = 2) -> np.ndarray:
     rng = np.random.default_rng(9)
-    effect = np.array([0.0, 2.0, -1.0, 3.0, 1.0, -2.0, 0.5])[
-        np.nan_to_num(X[:, 3], nan=6).astype(int)
-    ]
+    category = np.nan_to_num(X[:, 3], nan=6).astype(int)
+    effect = np.array([0.0, 2.0, -1.0, 3.0, 1.0, -2.0, 0.5])[category]
     level = effect + np.nan_to_num(X[:, 1]) + rng.normal(size=len(X))
     if criterion == "squared_error":
         return level.round(3)
@@ -211,12 +210,8 @@ def test_every_feature_is_drawn_and_none_more_often_than_others():
 def test_random_thresholds_are_spread_over_the_values():
     X = np.arange(64.0)[:, None]
     y = np.arange(64) % 2
-    roots = [
-        DecisionTreeClassifier(splitter="random", random_state=s)
-        .fit(X, y)
-        .model_.nodes.threshold[0]
-        for s in range(80)
-    ]
+    trees = [DecisionTreeClassifier(splitter="random", random_state=s) for s in range(80)]
+    roots = [tree.fit(X, y).model_.nodes.threshold[0] for tree in trees]
     assert min(roots) < 5
     assert max(roots) > 58
     assert 25 < np.mean(roots) < 38

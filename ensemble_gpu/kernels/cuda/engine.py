@@ -290,12 +290,13 @@ class CudaEngine:
         n, outputs = X.shape[0], len(forest.intercept)
         with device.active(f"predictions of {n} rows", 8 * n * outputs):
             out = where.zeros((n, outputs), where.xp.float64)
-            values_, intercept_ = (self._handle(a) for a in (forest.values, forest.intercept))
-            launch_evaluate_forest(
-                forest.divisor, plan.row_blocks(n), plan.threads, device.stream(),
-                device.handle(device.adopt(X)), *self._forest(forest), values_, intercept_,
-                device.handle(out),
-            )  # fmt: skip
+            if n:
+                nodes_, thresholds_, subsets_, values_ = self._forest(forest)
+                launch_evaluate_forest(
+                    forest.divisor, plan.row_blocks(n), plan.threads, device.stream(),
+                    device.handle(device.adopt(X)), self._roots(forest), nodes_, thresholds_,
+                    subsets_, values_, self._handle(forest.intercept), device.handle(out),
+                )  # fmt: skip
             return device.hand_back(out)
 
     def apply_forest(self, X: Any, forest: PackedForest) -> Any:
@@ -303,15 +304,26 @@ class CudaEngine:
         n, trees = X.shape[0], len(forest.roots)
         with device.active(f"leaves of {n} rows in {trees} trees", 8 * n * trees):
             out = where.zeros((n, trees), where.xp.int64)
-            launch_apply_forest(
-                plan.row_blocks(n), plan.threads, device.stream(),
-                device.handle(device.adopt(X)), *self._forest(forest), device.handle(out),
-            )  # fmt: skip
+            if n and trees:
+                nodes_, thresholds_, subsets_, _ = self._forest(forest)
+                launch_apply_forest(
+                    plan.row_blocks(n), plan.threads, device.stream(),
+                    device.handle(device.adopt(X)), self._roots(forest), nodes_, thresholds_,
+                    subsets_, device.handle(out),
+                )  # fmt: skip
             return device.hand_back(out)
 
     def _forest(self, forest: PackedForest) -> tuple[Any, Any, Any, Any]:
-        roots_, nodes_, thresholds_, subsets_ = (self._handle(a) for a in packed(forest))
-        return roots_, nodes_, thresholds_, subsets_
+        """Nodes, thresholds, subsets, values on this device; made once, kept with the forest."""
+        key = (self.name, str(self.where.device))
+        if key not in forest.layouts:
+            arrays = (*packed(forest), forest.values)
+            forest.layouts[key] = tuple(self._handle(a) for a in arrays)
+        return forest.layouts[key]
+
+    def _roots(self, forest: PackedForest) -> Any:
+        """Not kept: forests that share their nodes may differ in the trees that they add up."""
+        return self._handle(forest.roots.astype(np.int32))
 
     def _handle(self, array: np.ndarray) -> Any:
         """A host array as a kernel argument."""

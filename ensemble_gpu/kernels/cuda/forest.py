@@ -97,12 +97,12 @@ def apply_forest(X, roots, nodes, thresholds, subsets, out):
 
 
 def packed(forest: PackedForest) -> tuple[np.ndarray, ...]:
-    """roots, nodes, thresholds, subsets as the kernels take them."""
+    """Nodes, thresholds and subsets as the kernels take them."""
     nodes = np.empty((len(forest.feature), COLUMNS), dtype=np.int32)
     nodes[:, FEATURE], nodes[:, LEFT], nodes[:, RIGHT] = forest.feature, forest.left, forest.right
     nodes[:, SUBSET] = 2 * (np.maximum(forest.subset, LEAF) + 1) + forest.missing_left
     subsets = forest.subsets if forest.subsets.size else np.zeros((1, 1), dtype=np.uint64)
-    return forest.roots.astype(np.int32), nodes, forest.threshold, subsets
+    return nodes, forest.threshold, subsets
 
 
 def launch_evaluate_forest(

@@ -84,8 +84,9 @@ class CudaGrower:
         else:
             self.order = xp.astype(sample.rows, xp.int32)
         self.values = xp.ascontiguousarray(sample.values)
-        none = where.zeros(0, xp.int32)
-        self.label = none if sample.label is None else xp.astype(sample.label, xp.int32)
+        self.labelled = sample.label is not None
+        none = where.zeros(1, xp.int32)
+        self.label = xp.astype(sample.label, xp.int32) if self.labelled else none
         self.order_, self.label_ = device.handle(self.order), device.handle(self.label)
         self.values_ = device.handle(self.values)
         self.target_ = None
@@ -125,7 +126,7 @@ class CudaGrower:
         xp, device = self.device.where.xp, self.device
         with device.active(f"sums of {self.order.shape[0]} rows", 8 * self.values.shape[0]):
             values = xp.take(self.values, self.order, axis=0)
-            if not self.label.shape[0]:
+            if not self.labelled:
                 return device.where.host(xp.sum(values, axis=0))
             label = xp.astype(xp.take(self.label, self.order), xp.int64)
             return sums_by(label, values, self.n_stats, device)[:, 0]
@@ -192,7 +193,7 @@ class CudaGrower:
         words = where.host(xp.take(self.codes.array, rows, axis=0))
         codes = words.view(np.uint8 if lanes == histogram.TILE_LANES else np.uint16)
         label = np.zeros(0)
-        if self.label.shape[0]:
+        if self.labelled:
             label = where.host(xp.take(self.label, rows))
         values = where.host(xp.take(self.values, rows, axis=0))
         features = np.arange(self.p)[None, :]

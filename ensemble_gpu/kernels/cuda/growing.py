@@ -73,8 +73,11 @@ def _add(low, high, at, value):
 
 @cuda.jit(device=True)
 def _add_row(label, values, row, at, n_stats, counted, low, high):
-    """Add what a row carries to the cells of its code, which start at `at`."""
-    if label.shape[0] > 0:
+    """Add what a row carries to the cells of its code, which start at `at`.
+
+    Statistics are classes where there are labels; else `label` is a single number.
+    """
+    if label.shape[0] > 1:
         _add(low, high, np.int32(at + label[row]), values[row, 0])
     else:
         s = np.int32(0)
@@ -301,7 +304,7 @@ def sum_direct(
                 row = order[i]
                 code = code_of(codes, row, features[own, j], lane_bits)
                 at = (np.int64(j) * width + code) * columns
-                if label.shape[0] > 0:
+                if label.shape[0] > 1:
                     cuda.atomic.add(sums, (slot, at + label[row]), values[row, 0])
                 else:
                     s = np.int32(0)
