@@ -98,7 +98,7 @@ def scoring_of(rule: Rule, n_stats: int) -> Scoring:
 
 
 @njit(cache=True, nogil=True)
-def _x_log_x(x, logs):
+def x_log_x(x, logs):
     return logs[x] if x < logs.shape[0] else float(x) * log(float(x))
 
 
@@ -124,8 +124,8 @@ def _child(rule, sums):
         return float(largest)
     if rule.kind == ENTROPY:
         for k in range(rule.n_stats):
-            score += _x_log_x(sums[k], rule.logs)
-        return score - _x_log_x(weight, rule.logs)
+            score += x_log_x(sums[k], rule.logs)
+        return score - x_log_x(weight, rule.logs)
     if rule.n_stats == 2:
         return -2.0 * (float(sums[0]) * float(sums[1]) / float(weight))
     for k in range(rule.n_stats):
@@ -151,7 +151,7 @@ def _weight(rule, sums):
 
 @njit(cache=True, nogil=True)
 def _allowed(rule, left, right, sign, bounds):
-    """Rows and weight enough on both sides; on a monotone feature, values in order and within the bounds.
+    """Rows and weight enough on both sides; on a monotone feature, values in order, within bounds.
 
     Other features may leave the bounds: the values of their children are clipped.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,10 @@ from ensemble_gpu.trees.statistics import Statistics
 
 @dataclass(frozen=True)
 class Plan:
-    """How the trees of an estimator grow; parameters, resolved."""
+    """How the trees of an estimator grow; parameters, resolved.
+
+    `min_weight` is the share of a tree's weight that its leaves keep.
+    """
 
     rule: Rule
     max_depth: int | None
@@ -30,6 +34,7 @@ class Plan:
     n_features: int
     ccp_alpha: float
     seed: int
+    min_weight: float
 
 
 @njit(cache=True, nogil=True)
@@ -68,11 +73,12 @@ def grow_tree(
         plan.max_depth, plan.max_leaves, plan.min_rows_split,
         NEVER if least == 0.0 else least * (1.0 - 2.0**-40), plan.n_features,
     )  # fmt: skip
+    rule = replace(plan.rule, min_weight=math.ceil(plan.min_weight * total))
     n_rows = matrix.codes.n_rows if rows is None else rows.shape[0]
-    words = subset_words(plan.rule.categorical, matrix.codes.width)
-    grower = engine.grower(matrix.codes, sample, plan.rule)
+    words = subset_words(rule.categorical, matrix.codes.width)
+    grower = engine.grower(matrix.codes, sample, rule)
     grown = grow(
-        grower, plan.rule, limits, root, n_rows, root_key(plan.seed, number), words,
+        grower, rule, limits, root, n_rows, root_key(plan.seed, number), words,
         statistics.labelled,
     )  # fmt: skip
     second = None

@@ -49,7 +49,7 @@ PARAMETERS = """
     min_samples_split, min_samples_leaf : int, or float as a share of the rows, default=2, 1
         Rows that a node needs to be split, and that each child must keep.
     min_weight_fraction_leaf : float in [0, 0.5], default=0.0
-        Share of the weight of all rows that each child must keep.
+        Share of the weight of all rows of the tree that each child must keep.
     max_features : int, float, "sqrt", "log2" or None, default={max_features}
         Features drawn for each node (a share, where a float); None: all. If none of them can split
         the node, more are drawn.
@@ -231,7 +231,6 @@ class TreeEstimator(ArrayEstimator):
             categorical,
             self.categorical_split == "single",
             self.splitter == "random",
-            statistics.share(self.min_weight_fraction_leaf),
         )
         return Plan(
             rule,
@@ -242,6 +241,7 @@ class TreeEstimator(ArrayEstimator):
             count_features(self.max_features, p),
             float(self.ccp_alpha),
             self._draw_seed(),
+            float(self.min_weight_fraction_leaf),
         )
 
     def _draw_seed(self) -> int:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.kernels.growing import ENTROPY, ERROR, GINI, POISSON, SQUARED, Sample
 from ensemble_gpu.kernels.protocol import Engine
@@ -81,11 +80,6 @@ class Statistics:
             return amount * math.log(2.0)
         amount = amount / self.unit
         return amount / self.unit if self.criterion == SQUARED else amount
-
-    def share(self, fraction: float) -> int:
-        """A share of the weight of all rows, as an integer; 0 for 0."""
-        total = 0 if fraction == 0.0 else int(locate(self.weights).xp.sum(self.weights))
-        return math.ceil(fraction * total)
 
     def weight(self, sums: np.ndarray) -> np.ndarray:
         """Integer weight of nodes with these sums."""

@@ -335,3 +335,16 @@ def test_other_weights_multiply_the_counts():
         root = forest.model_.tree(t).nodes
         np.testing.assert_allclose(root.value[0], shares / shares.sum(), rtol=1e-9)
         assert root.weight[0] == pytest.approx(shares.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"class_weight": "balanced_subsample"}, {"max_samples": 0.3}], ids=str
+)
+def test_leaves_keep_their_share_of_the_weight_of_the_bag(params):
+    weights = np.random.default_rng(0).gamma(1.0, size=len(Y))
+    forest = RandomForestClassifier(8, min_weight_fraction_leaf=0.1, random_state=0, **params)
+    model = forest.fit(X, Y, weights).model_
+    for t in range(8):
+        nodes = model.tree(t).nodes
+        assert nodes.weight.min() >= 0.1 * nodes.weight[0] * (1 - 1e-9)
+        assert model.n_leaves(t) > 2

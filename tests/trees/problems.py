@@ -62,6 +62,7 @@ def without_ties(name: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = GENERATED[name](400, 0)
         return X.astype(np.float32).astype(np.float64), y
     X, y = BUNDLED[name](return_X_y=True)
+    X, y = X[:600], y[:600]
     rng = np.random.default_rng(0)
     noise = rng.normal(size=X.shape) * 1e-2 * (X.std(axis=0) + 0.1)
     return (X + noise).astype(np.float32).astype(np.float64), y

@@ -155,7 +155,7 @@ def test_a_device_without_wide_types_gives_the_same_model_and_says_that_it_copie
 
 
 @pytest.mark.interop
-@every_case
+@pytest.mark.parametrize("case", [*list(CASES)[::4], "forest", "out of bag"])
 def test_other_libraries_give_the_same_model_and_get_their_own_arrays(case, library):
     data = data_of(case)
     X, y = library.put(data.X), library.put(data.y)

@@ -23,14 +23,12 @@ pl = pytest.importorskip("polars")
 
 CHECKED = [
     DecisionTreeClassifier(),
-    DecisionTreeClassifier(criterion="entropy", max_bins=None, missing="error", n_jobs=1),
     DecisionTreeClassifier(splitter="random", max_features=1, class_weight="balanced"),
     DecisionTreeRegressor(),
     DecisionTreeRegressor(criterion="poisson", max_leaf_nodes=12, ccp_alpha=0.001),
     RandomForestClassifier(5),
     RandomForestClassifier(5, bootstrap=False, splitter="random", n_jobs=2),
-    RandomForestRegressor(5),
-    RandomForestRegressor(5, criterion="poisson", missing="error", max_samples=0.8),
+    RandomForestRegressor(5, criterion="poisson", missing="error", max_bins=None),
 ]
 KINDS = [
     DecisionTreeClassifier,
@@ -56,7 +54,8 @@ def data_for(kind: type) -> tuple[np.ndarray, np.ndarray]:
 
 TREE_DEFAULTS = {
     "splitter": "best", "max_depth": None, "min_samples_split": 2, "min_samples_leaf": 1,
-    "min_weight_fraction_leaf": 0.0, "max_leaf_nodes": None, "min_impurity_decrease": 0.0, "ccp_alpha": 0.0, "monotonic_cst": None,
+    "min_weight_fraction_leaf": 0.0, "max_leaf_nodes": None, "min_impurity_decrease": 0.0,
+    "ccp_alpha": 0.0, "monotonic_cst": None,
     "max_bins": 255, "categorical_features": "from_dtype", "categorical_split": "subset",
     "missing": "learn", "device": None, "n_jobs": None, "random_state": None,
 }  # fmt: skip

@@ -52,13 +52,10 @@ class CpuGrower:
         label = np.zeros(0) if sample.label is None else sample.label[rows]
         self.label = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
         self.target = sample.target
-        self.plain = (
-            self.n_stats == 2
-            and rule.criterion in (GINI, SQUARED)
-            and not (rule.monotone or rule.random or rule.categorical.any())
-            and rule.min_rows == 1
-            and rule.min_weight == 0
-        )
+        free = not (rule.monotone or rule.random or rule.categorical.any())
+        free = free and rule.min_rows == 1 and rule.min_weight == 0
+        self.plain = free and self.n_stats == 2 and rule.criterion in (GINI, SQUARED)
+        self.free = free and sample.label is not None and self.n_stats > 2
         # eight codes a word, where the sums of a large node can be taken fast
         self.words = self.codes.view(np.uint64) if self.codes.dtype == np.uint8 else None
         packed = sample.label is None and values.shape[1] < self.n_stats
@@ -137,8 +134,9 @@ class CpuGrower:
                 pairs.split_pairs(self.rule.criterion, *rows, *arrays[:3])
             else:
                 growing.split_nodes(
-                    self.scoring, *rows, frontier.bounds[here], frontier.keys[here], *arrays
-                )
+                    self.scoring, *rows, frontier.bounds[here], frontier.keys[here], *arrays,
+                    self.free,
+                )  # fmt: skip
             if not isinstance(here, slice):  # copies
                 for whole, array in zip(found.arrays, arrays, strict=True):
                     whole[here] = array

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ensemble_gpu.kernels.cpu.class_splitting import SMALL, present_classes, try_small
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.kernels.protocol import PACK_BITS
-from ensemble_gpu.kernels.splitting import Best, Node, runs_of, try_feature
+from ensemble_gpu.kernels.splitting import BIN, FEATURE, Best, Node, runs_of, try_feature
 
 FEATURES, ROWS = 8, 1024
 # Neither half of the sums of so many packed values can overflow.
@@ -94,32 +95,69 @@ def _collect(seen, sums, missing_code, code, cell, gone):
 @njit(cache=True, nogil=True)
 def split_nodes(
     rule, codes, order, label, values, width, starts, stops, features, wholes, bounds, keys, score,
-    record, left, subset
+    record, left, subset, free
 ):  # fmt: skip
-    """The best split of each node; features [node, tried], or [1, tried] for all of them."""
+    """The best split of each node; features [node, tried], or [1, tried] for all of them.
+
+    `free`: classes without conditions, so that small nodes have a search of their own.
+    """
     columns, tried = rule.n_stats + rule.counted, features.shape[1]
     sums = np.zeros((FEATURES, width, columns), dtype=np.int64)
     seen = np.zeros((FEATURES, -(-width // 8) * 8), dtype=np.uint8)
     code, cell = np.empty(width, dtype=np.int64), np.empty((width + 1, columns), dtype=np.int64)
     ranks, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
     gone = np.empty(columns, dtype=np.int64)
+    own, classes = np.empty(SMALL, dtype=np.int64), np.empty(SMALL, dtype=np.int64)
+    total, number = np.empty(SMALL, dtype=np.int64), np.zeros(columns, dtype=np.int64)
+    places, below = np.empty(SMALL, dtype=np.int64), np.empty((2, SMALL), dtype=np.int64)
+    below0, below1 = below[0], below[1]
     for i in range(starts.shape[0]):
-        own = features[i if features.shape[0] > 1 else 0]
+        tries = features[i if features.shape[0] > 1 else 0]
+        a, n = starts[i], stops[i] - starts[i]
+        small = free and n <= SMALL
+        if small:
+            q = present_classes(label, a, n, own, classes, number)
+            weight, at_feature = np.int64(0), -1
+            for j in range(q):
+                total[j] = wholes[i, classes[j]]
+                weight += total[j]
         node = Node(wholes[i], bounds[i], keys[i])
         best = Best(score[i : i + 1], record[i], left[i], subset[i])
         for g in range(0, tried, FEATURES):
             last = min(g + FEATURES, tried)
-            for a in range(starts[i], stops[i], ROWS):
-                b = min(a + ROWS, stops[i])
-                for j in range(g, last):
-                    f = np.uint64(own[j])
-                    _add(
-                        codes, order, label, values, a, b, f, rule.counted, sums[j - g],
-                        seen[j - g],
-                    )  # fmt: skip
             for j in range(g, last):
-                m = _collect(seen[j - g], sums[j - g], width - 1, code, cell, gone)
-                try_feature(rule, own[j], code, cell, m, gone, node, width - 1, ranks, work, best)
+                f = np.uint64(tries[j])
+                if small:
+                    score[i], rows_left, done = try_small(
+                        rule.kind, codes, order, values, a, n, f, own, q, total, weight, width - 1,
+                        rule.logs, places, below0, below1, i, score[i], record,
+                    )  # fmt: skip
+                    if rows_left >= 0:
+                        at_feature = tries[j]
+                    if done:
+                        continue
+                    slot = 0
+                else:
+                    slot = j - g
+                for start in range(a, stops[i], ROWS):
+                    stop = min(start + ROWS, stops[i])
+                    _add(
+                        codes, order, label, values, start, stop, f, rule.counted, sums[slot],
+                        seen[slot],
+                    )  # fmt: skip
+                m = _collect(seen[slot], sums[slot], width - 1, code, cell, gone)
+                try_feature(rule, tries[j], code, cell, m, gone, node, width - 1, ranks, work, best)
+        if small and at_feature >= 0 and record[i, FEATURE] == at_feature:
+            _left_sums(codes, order, label, values, a, n, record[i], left[i])
+
+
+@njit(cache=True, nogil=True)
+def _left_sums(codes, order, label, values, a, n, record, left):
+    """Sums of the left child of a split without missing values."""
+    left[:] = 0
+    for t in range(a, a + n):
+        if np.int64(codes[order[t], np.uint64(record[FEATURE])]) <= record[BIN]:
+            left[label[t]] += values[t, 0]
 
 
 @njit(cache=True, nogil=True)

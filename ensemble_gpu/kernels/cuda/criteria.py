@@ -195,35 +195,33 @@ def _weight(kind, n_stats, sums, at, side, right):
 
 
 @cuda.jit(device=True)
-def _allowed(rule, sums, at, side, sign, bounds, node):
+def _is_enough(rule, sums, at, side, right):
+    """Whether a child has rows and weight enough."""
     kind, n_stats, min_rows, min_weight = rule
-    if min_rows > 1:
-        left = child_sum(sums, n_stats, at, side, False)
-        right = child_sum(sums, n_stats, at, side, True)
-        if min(left, right) < min_rows:
-            return False
-    if min_weight > 0:
-        left = _weight(kind, n_stats, sums, at, side, False)
-        right = _weight(kind, n_stats, sums, at, side, True)
-        if min(left, right) < min_weight:
-            return False
-    if sign == 0:
-        return True
-    a, b = _mean(kind, sums, at, side, False), _mean(kind, sums, at, side, True)
-    within = bounds[node, 0] <= min(a, b) and max(a, b) <= bounds[node, 1]
-    return within and product(b - a, np.float64(sign)) >= 0.0
+    if min_rows > 1 and child_sum(sums, n_stats, at, side, right) < min_rows:
+        return False
+    return min_weight == 0 or _weight(kind, n_stats, sums, at, side, right) >= min_weight
 
 
 @cuda.jit(device=True)
 def score_of(rule, sums, at, side, sign, bounds, node):
-    """Score of a split, -inf where it is not allowed."""
-    if not _allowed(rule, sums, at, side, sign, bounds, node):
-        return -math.inf
-    left, score, right = 0.0, 0.0, np.int32(0)
-    while right < 2:  # one copy of the formulas in the code
-        left = score
-        score = _child(rule, sums, at, side, right)
+    """Score of a split, -inf where it is not allowed.
+
+    Left, then right, in a loop: one copy of the formulas in the code.
+    """
+    left, score, a, b = 0.0, 0.0, 0.0, 0.0
+    right = np.int32(0)
+    while right < 2:
+        if not _is_enough(rule, sums, at, side, right):
+            return -math.inf
+        if sign != 0:
+            a, b = b, _mean(rule[0], sums, at, side, right)
+        left, score = score, _child(rule, sums, at, side, right)
         right = np.int32(right + 1)
+    if sign != 0:
+        within = bounds[node, 0] <= min(a, b) and max(a, b) <= bounds[node, 1]
+        if not within or product(b - a, np.float64(sign)) < 0.0:
+            return -math.inf
     score = left + score
     if rule[0] == GINI and rule[1] == 2:
         return product(-2.0, score)
