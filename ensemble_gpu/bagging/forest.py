@@ -111,10 +111,11 @@ class _RandomForest(TreeEstimator):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
             grown_from = replace(prepared, statistics=statistics)
         trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
-        self.model_ = Forest.join([*([old] if old else []), *trees])
+        trees = [old, *trees] if old else trees
+        self.model_ = Forest.join(trees.pop(0) for _ in range(len(trees)))  # and they are free
         self.n_estimators_ = len(self.model_)
         drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
-        self._drawn = (self._drawn if old else []) + [drawn] * len(trees)
+        self._drawn = (self._drawn if old else []) + [drawn] * len(more)
         self._seed, self._grown_for = plan.seed, self._shape
         if self.oob_score:
             assert bags is not None

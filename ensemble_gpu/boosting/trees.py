@@ -144,9 +144,8 @@ class TreePlan(Plan):
         """The sum of the rounds' trees."""
         parts = [self._nodes(r.grown, r.values) for r in rounds]
         starts = np.cumsum([0, *(len(nodes) for nodes in parts)])
-        moved = [nodes.moved(int(by), 0) for nodes, by in zip(parts, starts, strict=False)]
         return Forest(
-            Nodes.join(moved) if moved else self._no_nodes(),
+            Nodes.join(parts) if parts else self._no_nodes(),
             starts[:-1],
             len(self.matrix.edges),
             intercept=intercept,

@@ -22,6 +22,8 @@ from typing import Any, Protocol
 import numpy as np
 
 GINI, ENTROPY, ERROR, SQUARED, POISSON = range(5)
+# Below this weight the squares of a node's sums add up exactly in 64 bits.
+EXACT_WEIGHT = 1 << 31
 LEAF = -1  # in place of a feature, a child, a subset
 NEVER = -np.inf  # the score of a node that cannot be split
 

@@ -10,7 +10,8 @@ logarithm of kernels/scalar.py, the score to be maximised is
     POISSON   G_L ln(G_L / H_L) + G_R ln(G_R / H_R), both G above 0
 
 up to a constant of the node: the weighted impurity of the children, with the opposite sign. For
-two classes GINI is -2 (L_0 L_1 / W_L + R_0 R_1 / W_R).
+two classes GINI is -2 (L_0 L_1 / W_L + R_0 R_1 / W_R); for more the squares are added up as
+integers where they fit, one by one divided by W where not.
 
 A feature comes as the codes that occur in the node, ascending, with their sums (the "runs"): empty
 codes cost nothing. Thresholds are tried in order of (feature, bin, missing left before right), and
@@ -29,6 +30,7 @@ from numba import njit
 from ensemble_gpu.kernels.growing import (
     ENTROPY,
     ERROR,
+    EXACT_WEIGHT,
     GINI,
     NEVER,
     POISSON,
@@ -128,6 +130,11 @@ def _child(rule, sums):
         return score - x_log_x(weight, rule.logs)
     if rule.n_stats == 2:
         return -2.0 * (float(sums[0]) * float(sums[1]) / float(weight))
+    if weight < EXACT_WEIGHT:
+        squares = np.int64(0)
+        for k in range(rule.n_stats):
+            squares += sums[k] * sums[k]
+        return float(squares) / float(weight)
     for k in range(rule.n_stats):
         score += float(sums[k]) * float(sums[k]) / float(weight)
     return score

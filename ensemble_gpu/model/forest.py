@@ -196,19 +196,17 @@ class Forest:
         if not forests:
             raise ValueError("forests must hold at least one Forest; got none.")
         one = forests[0]
-        for other in forests[1:]:
+        for other in forests:
             _check_alike(one, other)
         words = max(f.subsets.shape[1] for f in forests)
-        parts, starts, subsets = [], [], []
-        n_nodes = n_subsets = 0
-        for f in forests:
-            parts.append(f.nodes.moved(n_nodes, n_subsets))
-            starts.append(f.starts + n_nodes)
-            subsets.append(np.pad(f.subsets, ((0, 0), (0, words - f.subsets.shape[1]))))
-            n_nodes += len(f.nodes)
-            n_subsets += len(f.subsets)
+        subsets = [np.pad(f.subsets, ((0, 0), (0, words - f.subsets.shape[1]))) for f in forests]
+        first = np.cumsum([0, *(len(f.nodes) for f in forests)])
+        starts = [f.starts + by for f, by in zip(forests, first, strict=False)]
         options = one._options() | {"subsets": np.concatenate(subsets)}
-        return cls(Nodes.join(parts), np.concatenate(starts), one.n_features, **options)
+        n_features, parts = one.n_features, [f.nodes for f in forests]
+        del one, other, forests
+        nodes = Nodes.join(parts, [len(s) for s in subsets])
+        return cls(nodes, np.concatenate(starts), n_features, **options)
 
     @cached_property
     def packed(self) -> PackedForest:

@@ -40,7 +40,7 @@ class Nodes:
         kinds = {"threshold": "f8", "value": "f8", "impurity": "f8", "weight": "f8"}
         own = {}
         for name, array in vars(self).items():
-            dtype = bool if name == "missing_left" else kinds.get(name, "i8")
+            dtype = bool if name == "missing_left" else kinds.get(name, "i4")
             own[name] = np.ascontiguousarray(array, dtype=dtype).view()
             own[name].flags.writeable = False
         return Nodes(**own)
@@ -64,14 +64,27 @@ class Nodes:
         return replace(self, subset=np.where(self.subset >= 0, rows, LEAF))
 
     @classmethod
-    def join(cls, parts: Sequence[Nodes]) -> Nodes:
-        """The nodes of all parts, one after the other."""
-        return cls(
-            *(
-                np.concatenate(arrays)
-                for arrays in zip(*(vars(p).values() for p in parts), strict=True)
-            )
-        )
+    def join(cls, parts: Sequence[Nodes], n_subsets: Sequence[int] | None = None) -> Nodes:
+        """The nodes of all parts, one after the other, each with its own number of subsets.
+
+        Column by column, so that a column of the parts is free again once it is joined, where
+        nobody else holds it.
+        """
+        first = np.cumsum([0, *(len(part) for part in parts)])
+        subsets = np.cumsum([0, *(n_subsets or [0] * len(parts))])
+        columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
+        del parts
+        joined = {}
+        for name in list(columns):
+            arrays = columns.pop(name)
+            whole = np.empty((first[-1], *arrays[0].shape[1:]), dtype=arrays[0].dtype)
+            by = {"left": first, "right": first, "subset": subsets}.get(name)
+            for i in range(len(arrays)):
+                array, arrays[i] = arrays[i], None
+                moved = array if by is None else np.where(array >= 0, array + by[i], LEAF)
+                whole[first[i] : first[i + 1]] = moved
+            joined[name] = whole
+        return cls(**joined)
 
 
 def _refuse(name: str, found: object, allowed: str) -> None:

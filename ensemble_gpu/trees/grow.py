@@ -31,6 +31,9 @@ from ensemble_gpu.kernels.growing import (
 from ensemble_gpu.kernels.hashing import STEP, drawn, mixed
 from ensemble_gpu.kernels.splitting import Scoring, node_scores, scoring_of
 
+# A gain of this share of a node's score is rounding.
+ROUNDING = 2.0**-50
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -184,9 +187,11 @@ class _Growth:
         return Frontier(nodes, tree.sums[nodes], features, tree.bounds[nodes], tree.key[nodes])
 
     def gains(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
-        """What each split adds to the score of its node."""
+        """What each split adds to the score of its node; 0 where rounding alone would say more."""
         before = node_scores(self.scoring, self.tree.sums[nodes])
-        return np.where(splits.score > NEVER, splits.score - before, NEVER)
+        gain = splits.score - before
+        gain = np.where(np.abs(gain) <= ROUNDING * np.abs(before), 0.0, gain)
+        return np.where(splits.score > NEVER, gain, NEVER)
 
     def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> np.ndarray:
         """Split the nodes; returns their children."""
@@ -255,7 +260,7 @@ def _in_turn(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 def _means(rule: Rule, sums: np.ndarray) -> np.ndarray:
     weight = sums[:, 0] if rule.criterion >= SQUARED else sums[:, 0] + sums[:, 1]
-    return sums[:, 1].astype(np.float64) / np.maximum(weight, 1)
+    return np.where(weight > 0, sums[:, 1] / np.maximum(weight, 1), 0.0)
 
 
 def grow(

@@ -84,7 +84,7 @@ def test_one_round_of_the_squared_loss_is_the_regression_tree_of_scikit_learn(si
     weights = data.weights if weighted else None
     ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **size)
     ours.fit(data.X, data.y, weights)
-    peer = PeerTree(**size).fit(data.X, data.y, weights)
+    peer = PeerTree(random_state=0, **size).fit(data.X, data.y, weights)
     assert same_partition(ours.model_.apply(data.X)[:, 0], peer.apply(data.X))
     np.testing.assert_allclose(ours.predict(data.X), peer.predict(data.X), atol=1e-6)
 
@@ -128,13 +128,14 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_plain_numpy(engine, rat
     np.testing.assert_allclose(ours.decision_function(data.X), expected, atol=2e-6)
 
 
-def test_gains_and_importances_are_those_of_the_splits():
+@pytest.mark.parametrize("size", [{"max_depth": 3}, {"max_leaf_nodes": 9}], ids=str)
+def test_gains_and_importances_are_those_of_the_splits(size):
     data = untied()
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, max_depth=3)
+    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **size)
     ours.fit(data.X, data.y)
     fall = np.var(data.y) - np.mean((data.y - ours.predict(data.X)) ** 2)
     assert ours.errors_[0] == pytest.approx(2.0 * len(data.y) * fall, rel=1e-6)
-    peer = PeerTree(max_depth=3).fit(data.X, data.y)
+    peer = PeerTree(random_state=0, **size).fit(data.X, data.y)
     np.testing.assert_allclose(ours.feature_importances_, peer.feature_importances_, atol=1e-7)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.kernels.growing import ENTROPY, ERROR
+from ensemble_gpu.kernels.growing import ENTROPY, ERROR, EXACT_WEIGHT
 from ensemble_gpu.kernels.splitting import (
     ABOVE,
     BIN,
@@ -57,9 +57,13 @@ def _child(kind, sums, q, weight, logs):
         for j in range(q):
             score += x_log_x(sums[j], logs)
         return score - x_log_x(weight, logs)
-    w = float(weight)
+    if weight < EXACT_WEIGHT:
+        squares = np.int64(0)
+        for j in range(q):
+            squares += sums[j] * sums[j]
+        return float(squares) / float(weight)
     for j in range(q):
-        score += float(sums[j]) * float(sums[j]) / w
+        score += float(sums[j]) * float(sums[j]) / float(weight)
     return score
 
 

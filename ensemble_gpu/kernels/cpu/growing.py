@@ -74,10 +74,9 @@ def _collect(seen, sums, missing_code, code, cell, gone):
     for word in range(words.shape[0]):
         if words[word] == 0:
             continue
-        words[word] = 0
         for b in range(8 * word, 8 * word + 8):
-            if b >= sums.shape[0]:
-                break
+            if seen[b] == 0:
+                continue
             occurs = False
             for c in range(sums.shape[1]):
                 value = sums[b, c]
@@ -89,6 +88,7 @@ def _collect(seen, sums, missing_code, code, cell, gone):
             elif occurs:
                 code[m] = b
                 m += 1
+        words[word] = 0
     return m
 
 

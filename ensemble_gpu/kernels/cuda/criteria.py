@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda, product
-from ensemble_gpu.kernels.growing import ENTROPY, ERROR, GINI, POISSON, SQUARED
+from ensemble_gpu.kernels.growing import ENTROPY, ERROR, EXACT_WEIGHT, GINI, POISSON, SQUARED
 from ensemble_gpu.kernels.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
 
 WORD = 0xFFFFFFFF
@@ -156,12 +156,17 @@ def _classes(kind, n_stats, sums, at, side, right):
         a = np.float64(child_sum(sums, np.int32(0), at, side, right))
         b = np.float64(child_sum(sums, np.int32(1), at, side, right))
         return product(a, b) / np.float64(weight)
+    squares = np.int64(0)
     k = np.int32(0)
     while k < n_stats:
-        a = np.float64(child_sum(sums, k, at, side, right))
-        score += product(a, a) / np.float64(weight)
+        value = child_sum(sums, k, at, side, right)
+        if weight < EXACT_WEIGHT:
+            squares += value * value
+        else:
+            a = np.float64(value)
+            score += product(a, a) / np.float64(weight)
         k = np.int32(k + 1)
-    return score
+    return np.float64(squares) / np.float64(weight) if weight < EXACT_WEIGHT else score
 
 
 @cuda.jit(device=True)

@@ -204,7 +204,7 @@ class CudaGrower:
             self.scoring, codes, np.arange(stop[-1], dtype=np.uint32),
             label.astype(np.uint8 if self.n_stats <= 256 else np.uint32), values, self.width,
             stop - size, stop, features, wholes_of(frontier.sums[at], size, self.rule),
-            frontier.bounds[at], frontier.keys[at], *arrays,
+            frontier.bounds[at], frontier.keys[at], *arrays, False,
         )  # fmt: skip
         for whole, array in zip(found.arrays, arrays, strict=True):
             whole[at] = array

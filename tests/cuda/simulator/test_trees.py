@@ -91,6 +91,7 @@ CASES = [
     Case("gini"),
     Case("gini, three classes, counted, bagged", n_stats=3, min_rows=3, bagged=True),
     Case("gini, features drawn, weights of 40 bits", tried=2, bits=40),
+    Case("gini, three classes, weights of 40 bits", n_stats=3, bits=40),
     Case("gini, wide codes, beyond few cells", n_stats=5, n=270, p=1, bins=265, missing=0.02),
     Case("gini, wide codes, beyond all cells", n_stats=17, n=270, p=1, bins=265, tried=1),
     Case("entropy, three classes", ENTROPY, 3),
