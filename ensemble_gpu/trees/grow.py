@@ -30,6 +30,7 @@ from ensemble_gpu.kernels.growing import (
 )
 from ensemble_gpu.kernels.hashing import STEP, drawn, mixed
 from ensemble_gpu.kernels.splitting import Scoring, node_scores, scoring_of
+from ensemble_gpu.trees import forking
 
 # A gain of this share of a node's score is rounding.
 ROUNDING = 2.0**-50
@@ -75,17 +76,15 @@ class Grown:
     owner: np.ndarray | None = None
 
     @classmethod
-    def leaves(
-        cls, sums: np.ndarray, n_rows: np.ndarray, depth: np.ndarray, bounds: np.ndarray,
-        key: np.ndarray, words: int,
-    ) -> Grown:  # fmt: skip
-        """New nodes, not split yet."""
-        n = len(sums)
-        none = Splits.none(n, 0, words)
+    def root(cls, sums: np.ndarray, n_rows: int, key: Any, words: int) -> Grown:
+        """A single node, not split yet."""
+        none = Splits.none(1, 0, words)
+        leaf = np.array([LEAF])
         return cls(
-            none.feature, none.bin, none.above, none.missing_left, none.subset,
-            np.full(n, LEAF, dtype=np.int64), np.full(n, LEAF, dtype=np.int64), sums, n_rows,
-            depth, np.zeros(n), bounds, key,
+            none.feature, none.bin, none.above, none.missing_left, none.subset, leaf, leaf.copy(),
+            np.array(sums, dtype=np.int64)[None, :], np.array([n_rows], dtype=np.int64),
+            np.zeros(1, dtype=np.int64), np.zeros(1), np.array([[-np.inf, np.inf]]),
+            np.array([key], dtype=np.uint64),
         )  # fmt: skip
 
     def first(self, n: int) -> Grown:
@@ -100,11 +99,6 @@ class Grown:
         arrays = (getattr(self, f.name) for f in _arrays(self))
         return Grown(*(np.resize(a, (max(n, 2 * room), *a.shape[1:])) for a in arrays))
 
-    def put(self, at: int, more: Grown) -> None:
-        """Write nodes from place `at` on."""
-        for f in _arrays(self):
-            getattr(self, f.name)[at : at + len(more.feature)] = getattr(more, f.name)
-
     @property
     def is_leaf(self) -> np.ndarray:
         """Nodes in which rows end."""
@@ -115,13 +109,6 @@ class Grown:
         return CodeTree(
             self.feature, self.bin, self.missing_left, self.left, self.right, self.subset
         )
-
-
-@njit(cache=True, nogil=True)
-def child_keys(keys, out):
-    for i in range(keys.shape[0]):
-        for side in range(2):
-            out[2 * i + side] = drawn(keys[i], 0, side)
 
 
 @njit(cache=True, nogil=True)
@@ -155,14 +142,12 @@ class _Growth:
         """Those of the nodes that may be split: large enough, not too deep, not pure."""
         tree, limits = self.tree, self.limits
         least = max(limits.min_rows_split, 2 * self.rule.min_rows, 2)
-        ready = tree.n_rows[nodes] >= least
-        if limits.max_depth is not None:
-            ready &= tree.depth[nodes] < limits.max_depth
-        if self.labelled:
-            sums = tree.sums[nodes]
-            ready &= sums.max(axis=1) < sums.sum(axis=1)
-        nodes = nodes[ready]
-        return nodes if self.labelled else nodes[~self.grower.pure(nodes)]
+        depth = -1 if limits.max_depth is None else limits.max_depth
+        out = np.empty_like(nodes)
+        m = forking.open_nodes(
+            nodes, tree.n_rows, tree.depth, tree.sums, least, depth, self.labelled, out
+        )
+        return out[:m] if self.labelled else out[:m][~self.grower.pure(out[:m])]
 
     def best_splits(self, nodes: np.ndarray) -> Splits:
         """Best split of every node, of a few features drawn for it or, without success, of more."""
@@ -195,44 +180,19 @@ class _Growth:
 
     def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> np.ndarray:
         """Split the nodes; returns their children."""
-        tree = self.tree
-        n_left = self.grower.partition(nodes, splits)
-        n_rows = tree.n_rows[nodes]
-        first = len(tree.feature)
-        tree.feature[nodes], tree.bin[nodes] = splits.feature, splits.bin
-        tree.above[nodes], tree.subset[nodes] = splits.above, splits.subset
-        fuller = 2 * n_left >= n_rows
-        tree.missing_left[nodes] = np.where(splits.has_missing, splits.missing_left, fuller)
-        tree.left[nodes] = first + 2 * np.arange(len(nodes))
-        tree.right[nodes] = tree.left[nodes] + 1
-        tree.gain[nodes] = gain
-        right = tree.sums[nodes] - splits.left
-        keys = np.empty(2 * len(nodes), dtype=np.uint64)
-        child_keys(tree.key[nodes], keys)
-        children = Grown.leaves(
-            _in_turn(splits.left, right),
-            _in_turn(n_left, n_rows - n_left),
-            np.repeat(tree.depth[nodes] + 1, 2),
-            self._bounds(nodes, splits, right),
-            keys,
-            splits.subset.shape[1],
-        )
+        first = len(self.tree.feature)
         last = first + 2 * len(nodes)
+        n_left = self.grower.partition(nodes, splits)
         self.store = self.store.with_room(last)
-        self.store.put(first, children)
+        fork: Any = forking.fork
+        fork(
+            nodes, splits.feature, splits.bin, splits.above, splits.missing_left,
+            splits.has_missing, splits.subset, splits.left, n_left, gain,
+            self.rule.criterion >= SQUARED, self.rule.signs, first,
+            *(getattr(self.store, f.name) for f in _arrays(self.store)),
+        )  # fmt: skip
         self.tree = self.store.first(last)
         return np.arange(first, last)
-
-    def _bounds(self, nodes: np.ndarray, splits: Splits, right: np.ndarray) -> np.ndarray:
-        """A monotone split puts a bound in the middle of its children's values between them."""
-        left_bounds, right_bounds = self.tree.bounds[nodes].copy(), self.tree.bounds[nodes].copy()
-        sign = self.rule.signs[splits.feature]
-        if sign.any():
-            middle = 0.5 * (_means(self.rule, splits.left) + _means(self.rule, right))
-            rising, falling = sign > 0, sign < 0
-            left_bounds[rising, 1] = right_bounds[rising, 0] = middle[rising]
-            left_bounds[falling, 0] = right_bounds[falling, 1] = middle[falling]
-        return _in_turn(left_bounds, right_bounds)
 
 
 @dataclass(frozen=True)
@@ -252,30 +212,12 @@ class Waiting:
         return Waiting(nodes, self.splits.extended(more.splits))
 
 
-def _in_turn(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """left[0], right[0], left[1], right[1], ..."""
-    both = np.stack([left, right], axis=1)
-    return both.reshape(-1, *left.shape[1:])
-
-
-def _means(rule: Rule, sums: np.ndarray) -> np.ndarray:
-    weight = sums[:, 0] if rule.criterion >= SQUARED else sums[:, 0] + sums[:, 1]
-    return np.where(weight > 0, sums[:, 1] / np.maximum(weight, 1), 0.0)
-
-
 def grow(
     grower: Grower, rule: Rule, limits: Limits, root: Any, n_rows: int, key: Any, words: int,
     labelled: bool,
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
-    start = Grown.leaves(
-        np.array(root, dtype=np.int64)[None, :],
-        np.array([n_rows], dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
-        np.array([[-np.inf, np.inf]]),
-        np.array([key], dtype=np.uint64),
-        words,
-    )
+    start = Grown.root(root, n_rows, key, words)
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ensemble_gpu.kernels.cpu.sorting import PLACE, SHIFT, sorted_keys
 from ensemble_gpu.kernels.growing import ENTROPY, ERROR, EXACT_WEIGHT
 from ensemble_gpu.kernels.splitting import (
     ABOVE,
@@ -19,11 +20,8 @@ from ensemble_gpu.kernels.splitting import (
     x_log_x,
 )
 
-SMALL = 64
-SHIFT = 16  # bits for a row's place in a node
 
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def present_classes(label, a, n, own, classes, number):
     """Number the classes of rows a ... a + n - 1, ascending; how many. own[t] is a row's number.
 
@@ -44,7 +42,7 @@ def present_classes(label, a, n, own, classes, number):
     return q
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _child(kind, sums, q, weight, logs):
     """`splitting._child` over the classes that are there."""
     score = 0.0
@@ -67,22 +65,16 @@ def _child(kind, sums, q, weight, logs):
     return score
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def try_small(
-    kind, codes, order, values, a, n, f, own, q, total, weight, missing_code, logs, keys, left,
-    right, i, best, record
+    kind, codes, order, values, a, n, f, own, q, total, weight, missing_code, logs, unsorted, keys,
+    left, right, i, best, record
 ):  # fmt: skip
     """Offer feature f to node i; (best score, rows on the left or -1, whether it is done).
 
     Not done where values are missing: that is left to the general search.
     """
-    for t in range(n):
-        key = (np.int64(codes[order[a + t], f]) << SHIFT) | t
-        k = t - 1
-        while k >= 0 and keys[k] > key:
-            keys[k + 1] = keys[k]
-            k -= 1
-        keys[k + 1] = key
+    sorted_keys(codes, order, a, n, f, unsorted, keys)
     if keys[n - 1] >> SHIFT == missing_code:
         return best, -1, False
     if keys[0] >> SHIFT == keys[n - 1] >> SHIFT:
@@ -91,7 +83,7 @@ def try_small(
         left[j], right[j] = 0, total[j]
     w_left, at = np.int64(0), -1
     for k in range(n - 1):
-        t = keys[k] & ((1 << SHIFT) - 1)
+        t = keys[k] & PLACE
         w = values[a + t, 0]
         left[own[t]] += w
         right[own[t]] -= w

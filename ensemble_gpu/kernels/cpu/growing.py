@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.kernels.cpu.class_splitting import SMALL, present_classes, try_small
+from ensemble_gpu.kernels.cpu.class_splitting import present_classes, try_small
+from ensemble_gpu.kernels.cpu.sorting import SMALL
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.kernels.protocol import PACK_BITS
 from ensemble_gpu.kernels.splitting import BIN, FEATURE, Best, Node, runs_of, try_feature
@@ -109,7 +110,8 @@ def split_nodes(
     gone = np.empty(columns, dtype=np.int64)
     own, classes = np.empty(SMALL, dtype=np.int64), np.empty(SMALL, dtype=np.int64)
     total, number = np.empty(SMALL, dtype=np.int64), np.zeros(columns, dtype=np.int64)
-    places, below = np.empty(SMALL, dtype=np.int64), np.empty((2, SMALL), dtype=np.int64)
+    unsorted, places = np.empty(SMALL, dtype=np.int32), np.empty(SMALL, dtype=np.int32)
+    below = np.empty((2, SMALL), dtype=np.int64)
     below0, below1 = below[0], below[1]
     for i in range(starts.shape[0]):
         tries = features[i if features.shape[0] > 1 else 0]
@@ -130,7 +132,7 @@ def split_nodes(
                 if small:
                     score[i], rows_left, done = try_small(
                         rule.kind, codes, order, values, a, n, f, own, q, total, weight, width - 1,
-                        rule.logs, places, below0, below1, i, score[i], record,
+                        rule.logs, unsorted, places, below0, below1, i, score[i], record,
                     )  # fmt: skip
                     if rows_left >= 0:
                         at_feature = tries[j]
@@ -295,10 +297,13 @@ def partition(
             at += left
             away += not left
         n_left[i] = at - starts[i]
-        order[at : stops[i]] = other_order[:away]
-        values[at : stops[i]] = other_values[:away]
+        for t in range(away):
+            order[at + t] = other_order[t]
+            for s in range(values.shape[1]):
+                values[at + t, s] = other_values[t, s]
         if labelled:
-            label[at : stops[i]] = other_label[:away]
+            for t in range(away):
+                label[at + t] = other_label[t]
 
 
 @njit(cache=True, nogil=True)

@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ensemble_gpu.kernels.cpu.sorting import PLACE, SHIFT, SMALL, sorted_keys
 from ensemble_gpu.kernels.growing import GINI
 from ensemble_gpu.kernels.splitting import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
 
-SMALL = 48
 FEATURES, ROWS = 8, 1024
-SHIFT = 16  # bits for a row's place in a small node
+VECTOR = 8  # runs from which scores are worth a loop of their own
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def pair(values, t):
     """A row's two moments, which may be packed in one integer (`Engine.moments`)."""
     if values.shape[1] == 2:
@@ -28,7 +28,7 @@ def pair(values, t):
     return low, (values[t, 0] - low) >> np.int64(32)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _score(kind, l0, l1, r0, r1):
     a, b, c, d = float(l0), float(l1), float(r0), float(r1)
     if kind == GINI:
@@ -36,11 +36,32 @@ def _score(kind, l0, l1, r0, r1):
     return (b * b / a if l0 > 0 else 0.0) + (d * d / c if r0 > 0 else 0.0)
 
 
-@njit(cache=True, nogil=True)
-def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best):
+@njit(cache=True, nogil=True, forceinline=True)
+def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left = -1, False
     l0, l1 = np.int64(0), np.int64(0)
+    if not missing and m > VECTOR:
+        # sums first, then scores without a branch: the divisions run side by side
+        for i in range(m - 1):
+            l0 += r0[i]
+            l1 += r1[i]
+            scores[0, i], scores[1, i] = float(l0), float(l1)
+            scores[2, i], scores[3, i] = float(t0 - l0), float(t1 - l1)
+        if kind == GINI:
+            for i in range(m - 1):
+                a, b, c, d = scores[0, i], scores[1, i], scores[2, i], scores[3, i]
+                scores[4, i] = -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
+        else:
+            for i in range(m - 1):
+                a, b, c, d = scores[0, i], scores[1, i], scores[2, i], scores[3, i]
+                left = b * b / (a if a > 0.0 else 1.0)
+                right = d * d / (c if c > 0.0 else 1.0)
+                scores[4, i] = (left if a > 0.0 else 0.0) + (right if c > 0.0 else 0.0)
+        for i in range(m - 1):
+            if scores[4, i] > best:
+                best, at = scores[4, i], i
+        return best, at, False
     for i in range(m - 1):
         l0 += r0[i]
         l1 += r1[i]
@@ -58,39 +79,40 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best):
     return best, at, to_left
 
 
-@njit(cache=True, nogil=True)
-def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, code, r0, r1):
-    """Runs of a small node by insertion sort; how many. The missing code comes last.
-
-    A run whose sums are zero does not count: the next one takes its place.
-    """
-    for t in range(n):
-        key = (np.int64(codes[order[a + t], f]) << SHIFT) | t
-        k = t - 1
-        while k >= 0 and keys[k] > key:
-            keys[k + 1] = keys[k]
-            k -= 1
-        keys[k + 1] = key
-    m, last = 0, np.int64(-1)
+@njit(cache=True, nogil=True, forceinline=True)
+def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, places, code, r0, r1):
+    """Runs of a small node, sorted; how many. The missing code comes last."""
+    sorted_keys(codes, order, a, n, f, keys, places)
+    m, last = -1, np.int32(-1)
     for k in range(n):
-        own = keys[k] >> SHIFT
-        t = a + (keys[k] & ((1 << SHIFT) - 1))
-        if own != last:
-            m += m == 0 or r0[m - 1] != 0 or r1[m - 1] != 0
-            code[m - 1], r0[m - 1], r1[m - 1] = own, 0, 0
-            last = own
-        if not classes:
-            x, y = pair(values, t)
-            r0[m - 1] += x
-            r1[m - 1] += y
-        elif label[t] == 0:
-            r0[m - 1] += values[t, 0]
+        own, t = places[k] >> SHIFT, a + (places[k] & PLACE)
+        if classes:
+            w = values[t, 0]
+            y = w if label[t] != 0 else np.int64(0)
+            x = w - y
         else:
-            r1[m - 1] += values[t, 0]
-    return m - (r0[m - 1] == 0 and r1[m - 1] == 0)
+            x, y = pair(values, t)
+        new = own != last
+        m += new
+        code[m] = own
+        r0[m] = x + (np.int64(0) if new else r0[m])
+        r1[m] = y + (np.int64(0) if new else r1[m])
+        last = own
+    m += 1
+    return m if classes else _without_zeros(code, r0, r1, m)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
+def _without_zeros(code, r0, r1, n):
+    """Runs that add up to nothing count as absent, as they do in sums by code."""
+    m = 0
+    for k in range(n):
+        code[m], r0[m], r1[m] = code[k], r0[k], r1[k]
+        m += r0[k] != 0 or r1[k] != 0
+    return m
+
+
+@njit(cache=True, nogil=True, forceinline=True)
 def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
     """Add up rows a ... b - 1 by the code of feature f: sums[base + 2 code + statistic]."""
     if classes:
@@ -108,7 +130,7 @@ def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
             sums[at + np.uint64(1)] += y
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _added_runs(sums, base, words, word, n_words, code, r0, r1):
     """Runs of a node that was added up, which is cleared; how many."""
     m = 0
@@ -125,8 +147,8 @@ def _added_runs(sums, base, words, word, n_words, code, r0, r1):
     return m
 
 
-@njit(cache=True, nogil=True)
-def _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left):
+@njit(cache=True, nogil=True, forceinline=True)
+def _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left, scores):
     """Offer a feature's runs to node i; returns its best score."""
     g0, g1 = np.int64(0), np.int64(0)
     missing = m > 0 and code[m - 1] == width - 1
@@ -135,7 +157,7 @@ def _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left):
         g0, g1 = r0[m], r1[m]
     if m == 0 or (m == 1 and not missing):
         return best
-    found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best)
+    found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores)
     if at < 0:
         return best
     record[i, FEATURE], record[i, BIN] = f, code[at]
@@ -159,12 +181,13 @@ def split_pairs(
     sums = np.zeros(FEATURES * 16 * n_words, dtype=np.int64)
     seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
     words = seen.view(np.uint64)
-    room = 8 * n_words + 1
+    room = max(8 * n_words, SMALL) + 1
     code, r0, r1 = (
         np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64),
         np.empty(room, dtype=np.int64),
     )  # fmt: skip
-    keys = np.empty(SMALL, dtype=np.int64)
+    keys, places = np.empty(SMALL, dtype=np.int32), np.empty(SMALL, dtype=np.int32)
+    scores = np.empty((5, room))
     for i in range(starts.shape[0]):
         row = i if features.shape[0] > 1 else 0
         start, stop, t0, t1 = starts[i], stops[i], wholes[i, 0], wholes[i, 1]
@@ -187,14 +210,16 @@ def split_pairs(
                 if small:
                     m = _sorted_runs(
                         codes, order, label, values, start, stop - start, np.uint64(f), classes,
-                        keys, code, r0, r1,
+                        keys, places, code, r0, r1,
                     )  # fmt: skip
                 else:
                     m = _added_runs(
                         sums, np.uint64(j - g) * stride, words, (j - g) * n_words, n_words, code,
                         r0, r1,
                     )  # fmt: skip
-                best = _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left)
+                best = _offer(
+                    kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left, scores
+                )
         score[i] = best
 
 
@@ -206,12 +231,14 @@ def search_pairs(kind, sums, lo, hi, whole, score, record, left, i):
         np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64),
         np.empty(width, dtype=np.int64),
     )  # fmt: skip
-    best = score[i]
+    best, scores = score[i], np.empty((5, width))
     for f in range(lo, hi):
         m = 0
         for b in range(width):
             x, y = sums[f, b, 0], sums[f, b, 1]
             code[m], r0[m], r1[m] = b, x, y
             m += x != 0 or y != 0
-        best = _offer(kind, f, code, r0, r1, m, whole[0], whole[1], width, i, best, record, left)
+        best = _offer(
+            kind, f, code, r0, r1, m, whole[0], whole[1], width, i, best, record, left, scores
+        )
     score[i] = best

@@ -1,0 +1,72 @@
+"""The entries of nodes and their children in the arrays of a tree: compiled, for there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.hashing import drawn
+
+
+@njit(cache=True, nogil=True)
+def open_nodes(nodes, n_rows, depth, sums, least, max_depth, labelled, out):
+    """Those of the nodes that are large enough, not too deep and, by their labels, not pure."""
+    m = 0
+    for i in range(nodes.shape[0]):
+        node = nodes[i]
+        ready = n_rows[node] >= least and (max_depth < 0 or depth[node] < max_depth)
+        if ready and labelled:
+            total, largest = np.int64(0), np.int64(0)
+            for s in range(sums.shape[1]):
+                total += sums[node, s]
+                largest = max(largest, sums[node, s])
+            ready = largest < total
+        out[m] = node
+        m += ready
+    return m
+
+
+@njit(cache=True, nogil=True)
+def _mean(moments, sums):
+    weight = sums[0] if moments else sums[0] + sums[1]
+    return sums[1] / weight if weight > 0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def fork(
+    nodes, split_feature, split_bin, split_above, split_missing_left, has_missing, split_subset,
+    left_sums, n_left, gains, moments, signs, first, feature, last_bin, above, missing_left, subset,
+    left, right, sums, n_rows, depth, gain, bounds, key
+):  # fmt: skip
+    """Write down the splits of nodes, and their children at `first`, `first` + 1, ...
+
+    Missing values go to the fuller side where the node had none to learn from. A monotone split
+    puts a bound in the middle of its children's values between them.
+    """
+    for i in range(nodes.shape[0]):
+        node, a = nodes[i], first + 2 * i
+        b = a + 1
+        feature[node], last_bin[node], above[node] = split_feature[i], split_bin[i], split_above[i]
+        fuller = 2 * n_left[i] >= n_rows[node]
+        missing_left[node] = split_missing_left[i] if has_missing[i] else fuller
+        left[node], right[node], gain[node] = a, b, gains[i]
+        for w in range(subset.shape[1]):
+            subset[node, w] = split_subset[i, w]
+            subset[a, w] = subset[b, w] = 0
+        for s in range(sums.shape[1]):
+            sums[a, s] = left_sums[i, s]
+            sums[b, s] = sums[node, s] - left_sums[i, s]
+        n_rows[a], n_rows[b] = n_left[i], n_rows[node] - n_left[i]
+        for child in (a, b):
+            feature[child], last_bin[child], above[child] = LEAF, -1, 0
+            missing_left[child] = False
+            left[child] = right[child] = LEAF
+            depth[child], gain[child] = depth[node] + 1, 0.0
+            bounds[child, 0], bounds[child, 1] = bounds[node, 0], bounds[node, 1]
+            key[child] = drawn(key[node], 0, child - a)
+        sign = signs[split_feature[i]]
+        if sign != 0:
+            middle = 0.5 * (_mean(moments, sums[a]) + _mean(moments, sums[b]))
+            low, high = (a, b) if sign > 0 else (b, a)
+            bounds[low, 1] = bounds[high, 0] = middle
