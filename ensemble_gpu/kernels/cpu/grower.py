@@ -17,6 +17,8 @@ from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 4096
+# Levels after which codes are laid out anew.
+TIDY = 4
 # Rows times features below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 100_000
 
@@ -63,13 +65,33 @@ class CpuGrower:
             low = values & 0xFFFFFFFF
             values = np.concatenate([low, (values - low) >> 32], axis=1)
         self.values = np.array(values[rows], dtype=np.int64, order="C")
-        self.tiles = codes.data
+        self.place: np.ndarray | None = None  # in the sample, of the rows as they lie below
+        self.moves = 0
+        if sample.rows is not None:
+            self._tidy()
+            self.place = None
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
         self.leaf = np.ones(1, dtype=bool)
         self.sums: dict[int, np.ndarray] = {}
         self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
         self.others = tuple(np.empty_like(a) for a in (self.order, self.label, self.values))
+
+    def _tidy(self) -> None:
+        """Lay out codes and targets in the order of the nodes.
+
+        Levels later the rows of a node are scattered over the matrix, and reading them would miss
+        the cache. A copy now and then costs little.
+        """
+        order = self.order
+        codes = np.empty((len(order), self.codes.shape[1]), dtype=self.codes.dtype)
+        growing.gather(self.codes.view(np.uint64), order, codes.view(np.uint64))
+        self.codes = codes
+        self.words = codes.view(np.uint64) if codes.dtype == np.uint8 else None
+        self.target = None if self.target is None else self.target[order]
+        self.place = order if self.place is None else self.place[order]
+        self.order = np.arange(len(order), dtype=np.uint32)
+        self.moves = 0
 
     @property
     def rows(self) -> tuple[np.ndarray, ...]:
@@ -88,7 +110,8 @@ class CpuGrower:
     def nodes(self) -> np.ndarray:
         out = np.empty(len(self.order), dtype=np.int64)
         leaves = np.flatnonzero(self.leaf)
-        growing.place(self.order, self.start[leaves], self.stop[leaves], leaves, out)
+        rows = self.order if self.place is None else self.place[self.order]
+        growing.place(rows, self.start[leaves], self.stop[leaves], leaves, out)
         return out
 
     def _threads(self, n_rows: int, n_features: int) -> int:
@@ -112,6 +135,8 @@ class CpuGrower:
         )
         self.map(lambda part: self._search(frontier, part, wholes, found), parts)
         if not large.all():
+            if self.moves >= TIDY and not large.any():
+                self._tidy()
             self._split_rows(frontier, features, np.flatnonzero(~large), wholes, found)
         self.inherited.clear()
         return found.splits()
@@ -218,12 +243,13 @@ class CpuGrower:
         def run(part: slice) -> None:
             room = slice(offset[part.start], offset[part.stop])
             growing.partition(
-                self.tiles, *self.rows[1:], self.width - 1, start[part], stop[part],
+                *self.rows, self.width - 1, start[part], stop[part],
                 splits.feature[part], splits.bin[part], splits.missing_left[part],
                 splits.subset[part], *(a[room] for a in self.others), n_left[part],
             )  # fmt: skip
 
         self.map(run, self._parts(stop - start, 1))
+        self.moves += 1
         first = len(self.start)
         for i, node in enumerate(nodes.tolist()):
             if node in self.sums:

@@ -267,7 +267,7 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
 
 @njit(cache=True, nogil=True)
 def partition(
-    tiles, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
+    codes, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
     subset, other_order, other_label, other_values, n_left
 ):  # fmt: skip
     """Left rows to the front of each range, right rows behind them, both in their order."""
@@ -278,7 +278,7 @@ def partition(
         plain = cut >= 0
         for t in range(starts[i], stops[i]):
             row = order[t]
-            code = np.int64(tiles[f // np.uint64(8), row, f % np.uint64(8)])
+            code = np.int64(codes[row, f])
             if plain and code != missing_code:
                 left = code <= cut
             else:
@@ -304,6 +304,14 @@ def partition(
         if labelled:
             for t in range(away):
                 label[at + t] = other_label[t]
+
+
+@njit(cache=True, nogil=True)
+def gather(words, order, out):
+    """out[t] = words[order[t]], row by row."""
+    for t in range(order.shape[0]):
+        for w in range(words.shape[1]):
+            out[t, w] = words[order[t], w]
 
 
 @njit(cache=True, nogil=True)
