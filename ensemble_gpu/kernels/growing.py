@@ -111,11 +111,10 @@ class Splits:
         pairs = zip(vars(self).values(), vars(more).values(), strict=True)
         return Splits(*(np.concatenate(pair) for pair in pairs))
 
-    def replaced(self, at: np.ndarray, by: Splits) -> Splits:
-        """The same with the splits of the nodes `at` replaced, in place."""
+    def replace(self, at: np.ndarray, by: Splits) -> None:
+        """Write other splits for the nodes `at`."""
         for old, new in zip(vars(self).values(), vars(by).values(), strict=True):
             old[at] = new
-        return self
 
     @classmethod
     def none(cls, n: int, n_stats: int, words: int) -> Splits:
@@ -198,6 +197,12 @@ class Grower(Protocol):
 
     def split(self, frontier: Frontier) -> Splits:
         """The best split of every node."""
+        ...
+
+    def grow_levels(
+        self, limits: Any, rounding: float, *root: np.ndarray
+    ) -> list[np.ndarray] | None:
+        """The arrays of a whole tree (trees/grow.py) at once, where the engine can; else None."""
         ...
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:

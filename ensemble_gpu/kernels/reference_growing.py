@@ -64,6 +64,9 @@ class ReferenceGrower:
         slot_of[nodes] = np.arange(len(nodes))
         return self.where.xp.take(self.where.put(slot_of), self.node)
 
+    def grow_levels(self, limits: Any, rounding: float, *root: np.ndarray) -> None:
+        return None
+
     def split(self, frontier: Frontier) -> Splits:
         nodes, p = frontier.nodes, self.codes.shape[0]
         found = Found(len(nodes), self.rule, self.n_stats, self.width)

@@ -372,16 +372,15 @@ def search(rule, sums, features, wholes, bounds, keys, score, record, left, subs
 
 
 @njit(cache=True, nogil=True)
-def _node_scores(rule, sums, out):
-    for i in range(sums.shape[0]):
-        out[i] = _child(rule, sums[i])
-
-
-def node_scores(rule: Scoring, sums: np.ndarray) -> np.ndarray:
-    """The score of nodes that are not split, from sums [node, statistic]."""
-    out = np.empty(len(sums))
-    _node_scores(rule, sums, out)
-    return out
+def gains(rule, sums, nodes, score, rounding, out):
+    """What each split adds to the score of its node; 0 where it is but a share `rounding` of it."""
+    for i in range(nodes.shape[0]):
+        if score[i] == NEVER:
+            out[i] = NEVER
+            continue
+        before = _child(rule, sums[nodes[i]])
+        gain = score[i] - before
+        out[i] = gain if abs(gain) > rounding * abs(before) else 0.0
 
 
 class Found:

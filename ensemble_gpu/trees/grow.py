@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ensemble_gpu.kernels import forking
 from ensemble_gpu.kernels.growing import (
     LEAF,
     NEVER,
@@ -28,9 +29,8 @@ from ensemble_gpu.kernels.growing import (
     Rule,
     Splits,
 )
-from ensemble_gpu.kernels.hashing import STEP, drawn, mixed
-from ensemble_gpu.kernels.splitting import Scoring, node_scores, scoring_of
-from ensemble_gpu.trees import forking
+from ensemble_gpu.kernels.hashing import STEP, mixed
+from ensemble_gpu.kernels.splitting import Scoring, gains, scoring_of
 
 # A gain of this share of a node's score is rounding.
 ROUNDING = 2.0**-50
@@ -45,6 +45,13 @@ class Limits:
     min_rows_split: int
     least_gain: float
     n_features: int
+
+
+def longer(array: np.ndarray, n: int) -> np.ndarray:
+    """A copy with room for n entries."""
+    out = np.empty((n, *array.shape[1:]), dtype=array.dtype)
+    out[: len(array)] = array
+    return out
 
 
 def _arrays(tree: Grown) -> list[Any]:
@@ -97,7 +104,7 @@ class Grown:
         if n <= room:
             return self
         arrays = (getattr(self, f.name) for f in _arrays(self))
-        return Grown(*(np.resize(a, (max(n, 2 * room), *a.shape[1:])) for a in arrays))
+        return Grown(*(longer(a, max(n, 4 * room, 1024)) for a in arrays))
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -109,19 +116,6 @@ class Grown:
         return CodeTree(
             self.feature, self.bin, self.missing_left, self.left, self.right, self.subset
         )
-
-
-@njit(cache=True, nogil=True)
-def draw_features(keys, p, start, out):
-    """out[i] = features start ... of node i's own order of all p, ascending."""
-    order = np.empty(p, dtype=np.int64)
-    for i in range(keys.shape[0]):
-        for f in range(p):
-            order[f] = f
-        for j in range(start + out.shape[1]):
-            at = j + np.int64(drawn(keys[i], 1, j) % np.uint64(p - j))
-            order[j], order[at] = order[at], order[j]
-        out[i] = np.sort(order[start : start + out.shape[1]])
 
 
 @njit(cache=True, nogil=True)
@@ -151,21 +145,21 @@ class _Growth:
 
     def best_splits(self, nodes: np.ndarray) -> Splits:
         """Best split of every node, of a few features drawn for it or, without success, of more."""
-        tree, p, k = self.tree, len(self.rule.signs), self.limits.n_features
+        p, k = len(self.rule.signs), self.limits.n_features
         if k >= p:
             return self.grower.split(self._frontier(nodes, None))
-        found: Splits | None = None
-        pending = np.arange(len(nodes))
-        for start in range(0, p, k):
-            features = np.empty((len(pending), min(k, p - start)), dtype=np.int64)
-            draw_features(tree.key[nodes[pending]], p, start, features)
-            splits = self.grower.split(self._frontier(nodes[pending], features))
-            found = splits if found is None else found.replaced(pending, splits)
-            pending = pending[splits.score == NEVER]
+        found = self._drawn_splits(nodes, 0, k)
+        for start in range(k, p, k):
+            pending = np.flatnonzero(found.score == NEVER)
             if not len(pending):
                 break
-        assert found is not None
+            found.replace(pending, self._drawn_splits(nodes[pending], start, min(k, p - start)))
         return found
+
+    def _drawn_splits(self, nodes: np.ndarray, start: int, k: int) -> Splits:
+        features = np.empty((len(nodes), k), dtype=np.int64)
+        forking.draw_features(self.tree.key[nodes], len(self.rule.signs), start, features)
+        return self.grower.split(self._frontier(nodes, features))
 
     def _frontier(self, nodes: np.ndarray, features: np.ndarray | None) -> Frontier:
         tree = self.tree
@@ -173,10 +167,9 @@ class _Growth:
 
     def gains(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         """What each split adds to the score of its node; 0 where rounding alone would say more."""
-        before = node_scores(self.scoring, self.tree.sums[nodes])
-        gain = splits.score - before
-        gain = np.where(np.abs(gain) <= ROUNDING * np.abs(before), 0.0, gain)
-        return np.where(splits.score > NEVER, gain, NEVER)
+        gain = np.empty(len(nodes))
+        gains(self.scoring, self.tree.sums, nodes, splits.score, ROUNDING, gain)
+        return gain
 
     def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> np.ndarray:
         """Split the nodes; returns their children."""
@@ -218,6 +211,11 @@ def grow(
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words)
+    if limits.max_leaves is None and limits.n_features < len(rule.signs):
+        fields_ = (getattr(start, f.name) for f in _arrays(start))
+        arrays = grower.grow_levels(limits, ROUNDING, *fields_)
+        if arrays is not None:
+            return Grown(*arrays)
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))

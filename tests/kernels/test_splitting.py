@@ -23,7 +23,7 @@ from ensemble_gpu.kernels.growing import (
     left_table,
     subset_words,
 )
-from ensemble_gpu.kernels.splitting import Found, node_scores, scoring_of, search
+from ensemble_gpu.kernels.splitting import Found, gains, scoring_of, search
 
 WIDTH = 8  # codes 0 ... 6, and the one for missing values
 CRITERIA = [GINI, ENTROPY, ERROR, SQUARED, POISSON]
@@ -51,7 +51,10 @@ def find(rule: Rule, sums: np.ndarray, key: int = 0) -> Splits:
 
 def score(kind: int, left: np.ndarray, right: np.ndarray) -> float:
     sides = np.stack([left, right]).astype(np.int64)
-    return float(node_scores(scoring_of(rule_of(kind), left.shape[0]), sides).sum())
+    fallen = np.empty(2)
+    rule = scoring_of(rule_of(kind), left.shape[0])
+    gains(rule, sides, np.arange(2), np.zeros(2), -1.0, fallen)  # 0 less the score of a side
+    return float(-fallen.sum())
 
 
 @st.composite

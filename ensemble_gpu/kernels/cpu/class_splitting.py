@@ -67,14 +67,14 @@ def _child(kind, sums, q, weight, logs):
 
 @njit(cache=True, nogil=True, forceinline=True)
 def try_small(
-    kind, codes, order, values, a, n, f, own, q, total, weight, missing_code, logs, unsorted, keys,
-    left, right, i, best, record
+    kind, codes, order, values, a, n, f, own, q, total, weight, missing_code, logs, unsorted, rank,
+    keys, left, right, i, best, record
 ):  # fmt: skip
     """Offer feature f to node i; (best score, rows on the left or -1, whether it is done).
 
     Not done where values are missing: that is left to the general search.
     """
-    sorted_keys(codes, order, a, n, f, unsorted, keys)
+    sorted_keys(codes, order, a, n, f, unsorted, rank, keys)
     if keys[n - 1] >> SHIFT == missing_code:
         return best, -1, False
     if keys[0] >> SHIFT == keys[n - 1] >> SHIFT:
@@ -83,7 +83,7 @@ def try_small(
         left[j], right[j] = 0, total[j]
     w_left, at = np.int64(0), -1
     for k in range(n - 1):
-        t = keys[k] & PLACE
+        t = np.int64(keys[k]) & PLACE
         w = values[a + t, 0]
         left[own[t]] += w
         right[own[t]] -= w

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cpu import growing as kernels
+from ensemble_gpu.kernels.cpu import levels as whole_levels
 from ensemble_gpu.kernels.cpu import pair_splitting
 from ensemble_gpu.kernels.growing import GINI, SQUARED, CodeTree, Frontier, Rule, Sample, Splits
 from ensemble_gpu.kernels.protocol import Codes
@@ -18,13 +19,14 @@ from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 4096
 # Levels after which codes are laid out anew.
-TIDY = 4
+TIDY = 6
 # Rows times features below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 100_000
 
 _BY_ROW = threading.Lock()
 
 growing: Any = kernels
+levels: Any = whole_levels
 pairs: Any = pair_splitting
 
 # function(part) for every part, on threads
@@ -73,6 +75,7 @@ class CpuGrower:
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
         self.leaf = np.ones(1, dtype=bool)
+        self.n_nodes = 1
         self.sums: dict[int, np.ndarray] = {}
         self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
         self.others = tuple(np.empty_like(a) for a in (self.order, self.label, self.values))
@@ -109,7 +112,7 @@ class CpuGrower:
 
     def nodes(self) -> np.ndarray:
         out = np.empty(len(self.order), dtype=np.int64)
-        leaves = np.flatnonzero(self.leaf)
+        leaves = np.flatnonzero(self.leaf[: self.n_nodes])
         rows = self.order if self.place is None else self.place[self.order]
         growing.place(rows, self.start[leaves], self.stop[leaves], leaves, out)
         return out
@@ -117,6 +120,26 @@ class CpuGrower:
     def _threads(self, n_rows: int, n_features: int) -> int:
         """One thread where the work would not repay waking the others."""
         return self.threads if n_rows * n_features >= 2 * CELLS_PER_THREAD else 1
+
+    def grow_levels(
+        self, limits: Any, rounding: float, *root: np.ndarray
+    ) -> list[np.ndarray] | None:
+        """The arrays of the whole tree (trees/grow.py), level by level; None: not in this case."""
+        if not self.plain or self.codes.dtype != np.uint8 or self.threads > 1:
+            return None
+        room = 2 * len(self.order)
+        store = [np.empty((room, *a.shape[1:]), dtype=a.dtype) for a in root]  # used in part
+        for whole, a in zip(store, root, strict=True):
+            whole[:1] = a
+        start, stop = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        start[0], stop[0] = 0, len(self.order)
+        target = np.zeros(0, dtype=np.int64) if self.target is None else self.target
+        n = levels.grow_levels(
+            self.scoring, *self.rows, target, self.others, self.width, self.p, limits.n_features,
+            max(limits.min_rows_split, 2), -1 if limits.max_depth is None else limits.max_depth,
+            limits.least_gain, rounding, TIDY, start, stop, *store,
+        )  # fmt: skip
+        return [a[:n].copy() for a in store]
 
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
@@ -250,15 +273,23 @@ class CpuGrower:
 
         self.map(run, self._parts(stop - start, 1))
         self.moves += 1
-        first = len(self.start)
-        for i, node in enumerate(nodes.tolist()):
-            if node in self.sums:
-                self.inherited[first + 2 * i] = self.sums.pop(node)
-        self.leaf[nodes] = False
-        self.leaf = np.concatenate([self.leaf, np.ones(2 * len(nodes), dtype=bool)])
+        first, last = self.n_nodes, self.n_nodes + 2 * len(nodes)
+        if self.sums:
+            for i, node in enumerate(nodes.tolist()):
+                if node in self.sums:
+                    self.inherited[first + 2 * i] = self.sums.pop(node)
+        if last > len(self.start):
+            room = max(last, 4 * len(self.start), 1024)
+            self.start, self.stop, self.leaf = (
+                np.concatenate([a[:first], np.empty(room - first, dtype=a.dtype)])
+                for a in (self.start, self.stop, self.leaf)
+            )
         middle = start + n_left
-        self.start = np.concatenate([self.start, np.stack([start, middle], axis=1).reshape(-1)])
-        self.stop = np.concatenate([self.stop, np.stack([middle, stop], axis=1).reshape(-1)])
+        self.leaf[nodes] = False
+        self.leaf[first:last] = True
+        self.start[first:last:2], self.start[first + 1 : last : 2] = start, middle
+        self.stop[first:last:2], self.stop[first + 1 : last : 2] = middle, stop
+        self.n_nodes = last
         return n_left
 
     def pure(self, nodes: np.ndarray) -> np.ndarray:

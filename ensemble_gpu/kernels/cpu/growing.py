@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.kernels.cpu.class_splitting import present_classes, try_small
-from ensemble_gpu.kernels.cpu.sorting import SMALL
+from ensemble_gpu.kernels.cpu.sorting import SMALL, key_array
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.kernels.protocol import PACK_BITS
 from ensemble_gpu.kernels.splitting import BIN, FEATURE, Best, Node, runs_of, try_feature
@@ -110,7 +110,8 @@ def split_nodes(
     gone = np.empty(columns, dtype=np.int64)
     own, classes = np.empty(SMALL, dtype=np.int64), np.empty(SMALL, dtype=np.int64)
     total, number = np.empty(SMALL, dtype=np.int64), np.zeros(columns, dtype=np.int64)
-    unsorted, places = np.empty(SMALL, dtype=np.int32), np.empty(SMALL, dtype=np.int32)
+    unsorted, places = key_array(codes, SMALL), key_array(codes, SMALL)
+    rank = np.empty(SMALL, dtype=np.int16)
     below = np.empty((2, SMALL), dtype=np.int64)
     below0, below1 = below[0], below[1]
     for i in range(starts.shape[0]):
@@ -132,7 +133,7 @@ def split_nodes(
                 if small:
                     score[i], rows_left, done = try_small(
                         rule.kind, codes, order, values, a, n, f, own, q, total, weight, width - 1,
-                        rule.logs, unsorted, places, below0, below1, i, score[i], record,
+                        rule.logs, unsorted, rank, places, below0, below1, i, score[i], record,
                     )  # fmt: skip
                     if rows_left >= 0:
                         at_feature = tries[j]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.kernels.cpu.sorting import PLACE, SHIFT, SMALL, sorted_keys
+from ensemble_gpu.kernels.cpu.sorting import PLACE, SHIFT, SMALL, key_array, sorted_keys
 from ensemble_gpu.kernels.growing import GINI
 from ensemble_gpu.kernels.splitting import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
 
@@ -80,12 +80,12 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
 
 
 @njit(cache=True, nogil=True, forceinline=True)
-def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, places, code, r0, r1):
+def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, rank, places, code, r0, r1):
     """Runs of a small node, sorted; how many. The missing code comes last."""
-    sorted_keys(codes, order, a, n, f, keys, places)
-    m, last = -1, np.int32(-1)
+    sorted_keys(codes, order, a, n, f, keys, rank, places)
+    m, last = -1, np.int64(-1)
     for k in range(n):
-        own, t = places[k] >> SHIFT, a + (places[k] & PLACE)
+        own, t = np.int64(places[k]) >> SHIFT, a + (np.int64(places[k]) & PLACE)
         if classes:
             w = values[t, 0]
             y = w if label[t] != 0 else np.int64(0)
@@ -186,7 +186,8 @@ def split_pairs(
         np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64),
         np.empty(room, dtype=np.int64),
     )  # fmt: skip
-    keys, places = np.empty(SMALL, dtype=np.int32), np.empty(SMALL, dtype=np.int32)
+    keys, places = key_array(codes, SMALL), key_array(codes, SMALL)
+    rank = np.empty(SMALL, dtype=np.int16)
     scores = np.empty((5, room))
     for i in range(starts.shape[0]):
         row = i if features.shape[0] > 1 else 0
@@ -210,7 +211,7 @@ def split_pairs(
                 if small:
                     m = _sorted_runs(
                         codes, order, label, values, start, stop - start, np.uint64(f), classes,
-                        keys, places, code, r0, r1,
+                        keys, rank, places, code, r0, r1,
                     )  # fmt: skip
                 else:
                     m = _added_runs(

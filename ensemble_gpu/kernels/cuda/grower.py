@@ -133,6 +133,9 @@ class CudaGrower:
 
     # --- splits ------------------------------------------------------------------------------
 
+    def grow_levels(self, limits: Any, rounding: float, *root: np.ndarray) -> None:
+        return None
+
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
         found = Found(len(nodes), self.rule, self.n_stats, self.width)

@@ -70,3 +70,23 @@ def fork(
             middle = 0.5 * (_mean(moments, sums[a]) + _mean(moments, sums[b]))
             low, high = (a, b) if sign > 0 else (b, a)
             bounds[low, 1] = bounds[high, 0] = middle
+
+
+@njit(cache=True, nogil=True)
+def draw_features(keys, p, start, out):
+    """out[i] = features start ... of node i's own order of all p, ascending."""
+    order, n = np.arange(p), start + out.shape[1]
+    swapped = np.empty(n, dtype=np.int64)
+    for i in range(keys.shape[0]):
+        for j in range(n):
+            at = j + np.int64(drawn(keys[i], 1, j) % np.uint64(p - j))
+            swapped[j] = at
+            order[j], order[at] = order[at], order[j]
+        for j in range(out.shape[1]):
+            own, k = order[start + j], j - 1
+            while k >= 0 and out[i, k] > own:
+                out[i, k + 1] = out[i, k]
+                k -= 1
+            out[i, k + 1] = own
+        for j in range(n - 1, -1, -1):  # back to 0, 1, 2, ...
+            order[j], order[swapped[j]] = order[swapped[j]], order[j]
