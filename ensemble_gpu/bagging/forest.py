@@ -7,6 +7,7 @@ import numbers
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,7 @@ class _RandomForest(TreeEstimator):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
             grown_from = replace(prepared, statistics=statistics)
         trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
-        trees = [old, *trees] if old else trees
-        self.model_ = Forest.join(trees.pop(0) for _ in range(len(trees)))  # and they are free
+        self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
         self.n_estimators_ = len(self.model_)
         drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
         self._drawn = (self._drawn if old else []) + [drawn] * len(more)

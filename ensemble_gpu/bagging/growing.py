@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -68,7 +68,7 @@ def grow_forest(
     numbers: Sequence[int],
     reweigh: Reweigh,
     n_jobs: int | None,
-) -> list[Forest]:
+) -> Iterator[Forest]:
     """Trees `numbers`; `reweigh` may change the weights of the classes of a bag."""
     engine = prepared.engine
     threads = min(Run.of(n_jobs).threads, len(numbers)) if engine.name == "cpu" else 1
@@ -78,9 +78,10 @@ def grow_forest(
         return _grow_one(own, prepared, bags, number, reweigh)
 
     if threads == 1:
-        return [grow(number) for number in numbers]
+        yield from map(grow, numbers)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(grow, numbers))
+        yield from pool.map(grow, numbers)
 
 
 def _grow_one(

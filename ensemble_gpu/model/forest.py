@@ -23,7 +23,7 @@ from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.data.categories import encode
 from ensemble_gpu.kernels.growing import LEAF, PackedForest
 from ensemble_gpu.kernels.select import engine_for, engine_view
-from ensemble_gpu.model.nodes import Nodes, check_nodes, depths, paths, tree_importances
+from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
 
 # Leaves that staged predictions look up at once: bounds their memory.
 STAGED_LEAVES = 1 << 22
@@ -48,6 +48,8 @@ class Forest:
         Zeros by default.
     average : bool
         Whether F is the mean of the trees or their sum.
+    checked : bool
+        The nodes are known to be sound, because they come from sound forests.
     """
 
     nodes: Nodes
@@ -68,6 +70,7 @@ class Forest:
         categories: Mapping[int, np.ndarray] | None = None,
         intercept: np.ndarray | None = None,
         average: bool = True,
+        checked: bool = False,
     ) -> None:
         nodes = nodes.frozen()
         if subsets is None:
@@ -83,7 +86,8 @@ class Forest:
             "intercept": _own(intercept, np.float64), "average": bool(average),
         }.items():  # fmt: skip
             object.__setattr__(self, name, value)
-        check_nodes(nodes, self.starts, self.n_features, self.subsets, known, self.intercept)
+        if not checked:
+            check_nodes(nodes, self.starts, self.n_features, self.subsets, known, self.intercept)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"Forest is immutable; cannot set {name!r}.")
@@ -190,23 +194,26 @@ class Forest:
         return Forest(nodes, self.starts[start:stop] - low, self.n_features, **options)
 
     @classmethod
-    def join(cls, forests: Iterable[Forest]) -> Forest:
-        """One forest of the trees of all, in this order; they must agree in everything else."""
-        forests = list(forests)
-        if not forests:
+    def join(cls, forests: Iterable[Forest], expected: int = 1) -> Forest:
+        """One forest of the trees of all, in this order; they must agree in everything else.
+
+        They are taken one by one: of an iterator, which may say how many to expect, none is kept.
+        """
+        one: Forest | None = None
+        nodes, starts = Gathered(expected), []
+        subsets: list[np.ndarray] = []
+        for forest in forests:
+            one = one or forest
+            _check_alike(one, forest)
+            starts.append(forest.starts + nodes.n)
+            nodes.add(forest.nodes, sum(len(s) for s in subsets))
+            subsets.append(forest.subsets)
+        if one is None:
             raise ValueError("forests must hold at least one Forest; got none.")
-        one = forests[0]
-        for other in forests:
-            _check_alike(one, other)
-        words = max(f.subsets.shape[1] for f in forests)
-        subsets = [np.pad(f.subsets, ((0, 0), (0, words - f.subsets.shape[1]))) for f in forests]
-        first = np.cumsum([0, *(len(f.nodes) for f in forests)])
-        starts = [f.starts + by for f, by in zip(forests, first, strict=False)]
-        options = one._options() | {"subsets": np.concatenate(subsets)}
-        n_features, parts = one.n_features, [f.nodes for f in forests]
-        del one, other, forests
-        nodes = Nodes.join(parts, [len(s) for s in subsets])
-        return cls(nodes, np.concatenate(starts), n_features, **options)
+        words = max(s.shape[1] for s in subsets)
+        padded = [np.pad(s, ((0, 0), (0, words - s.shape[1]))) for s in subsets]
+        options = one._options() | {"subsets": np.concatenate(padded), "checked": True}
+        return cls(nodes.nodes(), np.concatenate(starts), one.n_features, **options)
 
     @cached_property
     def packed(self) -> PackedForest:

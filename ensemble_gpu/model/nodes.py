@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,27 +64,47 @@ class Nodes:
         return replace(self, subset=np.where(self.subset >= 0, rows, LEAF))
 
     @classmethod
-    def join(cls, parts: Sequence[Nodes], n_subsets: Sequence[int] | None = None) -> Nodes:
-        """The nodes of all parts, one after the other, each with its own number of subsets.
+    def join(cls, parts: Iterable[Nodes]) -> Nodes:
+        """The nodes of all parts, one after the other."""
+        gathered = Gathered()
+        for part in parts:
+            gathered.add(part, 0)
+        return gathered.nodes()
 
-        Column by column, so that a column of the parts is free again once it is joined, where
-        nobody else holds it.
-        """
-        first = np.cumsum([0, *(len(part) for part in parts)])
-        subsets = np.cumsum([0, *(n_subsets or [0] * len(parts))])
-        columns = {name: [getattr(part, name) for part in parts] for name in vars(parts[0])}
-        del parts
-        joined = {}
-        for name in list(columns):
-            arrays = columns.pop(name)
-            whole = np.empty((first[-1], *arrays[0].shape[1:]), dtype=arrays[0].dtype)
-            by = {"left": first, "right": first, "subset": subsets}.get(name)
-            for i in range(len(arrays)):
-                array, arrays[i] = arrays[i], None
-                moved = array if by is None else np.where(array >= 0, array + by[i], LEAF)
-                whole[first[i] : first[i + 1]] = moved
-            joined[name] = whole
-        return cls(**joined)
+
+class Gathered:
+    """Nodes that are put together part by part, so that no part need be kept.
+
+    There is room for `expected` parts like the first and some more, which takes no memory until it
+    is used; beyond that columns grow by doubling.
+    """
+
+    def __init__(self, expected: int = 1) -> None:
+        self.n, self.expected = 0, expected
+        self.columns: dict[str, np.ndarray] = {}
+
+    def add(self, part: Nodes, n_subsets: int) -> None:
+        """Append nodes behind those that are there, which have n subsets."""
+        last = self.n + len(part)
+        for name, array in vars(part).items():
+            self._make_room(name, array, last)
+            by = {"left": self.n, "right": self.n, "subset": n_subsets}.get(name, 0)
+            moved = array if by == 0 else np.where(array >= 0, array + by, LEAF)
+            self.columns[name][self.n : last] = moved
+        self.n = last
+
+    def _make_room(self, name: str, like: np.ndarray, n: int) -> None:
+        old = self.columns.get(name)
+        if old is not None and n <= len(old):
+            return
+        room = n * self.expected * 9 // 8 if old is None else max(n, 2 * len(old))
+        new = np.empty((room, *like.shape[1:]), dtype=like.dtype)
+        if old is not None:
+            new[: self.n] = old[: self.n]
+        self.columns[name] = new
+
+    def nodes(self) -> Nodes:
+        return Nodes(**{name: column[: self.n] for name, column in self.columns.items()})
 
 
 def _refuse(name: str, found: object, allowed: str) -> None:
