@@ -221,7 +221,7 @@ class Forest:
         nodes = self.nodes
         return PackedForest(
             self.starts, nodes.feature, nodes.threshold, nodes.missing_left, nodes.left,
-            nodes.right, nodes.subset, self.subsets, nodes.value,
+            nodes.right, np.ascontiguousarray(nodes.subset), self.subsets, nodes.value,
             float(max(1, self.n_trees)) if self.average else 1.0, self.intercept,
         )  # fmt: skip
 

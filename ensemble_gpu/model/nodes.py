@@ -41,8 +41,13 @@ class Nodes:
         own = {}
         for name, array in vars(self).items():
             dtype = bool if name == "missing_left" else kinds.get(name, "i4")
+            if name == "subset" and len(array) and not array.strides[0]:
+                own[name] = array
+                continue
             own[name] = np.ascontiguousarray(array, dtype=dtype).view()
             own[name].flags.writeable = False
+        if not (own["subset"] >= 0).any():
+            own["subset"] = no_subset(len(self))
         return Nodes(**own)
 
     def between(self, low: int, high: int) -> Nodes:
@@ -87,6 +92,8 @@ class Gathered:
         """Append nodes behind those that are there, which have n subsets."""
         last = self.n + len(part)
         for name, array in vars(part).items():
+            if name == "subset" and name not in self.columns and not array.strides[0]:
+                continue
             self._make_room(name, array, last)
             by = {"left": self.n, "right": self.n, "subset": n_subsets}.get(name, 0)
             moved = array if by == 0 else np.where(array >= 0, array + by, LEAF)
@@ -99,12 +106,17 @@ class Gathered:
             return
         room = n * self.expected * 9 // 8 if old is None else max(n, 2 * len(old))
         new = np.empty((room, *like.shape[1:]), dtype=like.dtype)
-        if old is not None:
-            new[: self.n] = old[: self.n]
+        new[: self.n] = LEAF if old is None else old[: self.n]  # the first subset of all
         self.columns[name] = new
 
     def nodes(self) -> Nodes:
-        return Nodes(**{name: column[: self.n] for name, column in self.columns.items()})
+        columns = {name: column[: self.n] for name, column in self.columns.items()}
+        return Nodes(**({"subset": no_subset(self.n)} | columns))
+
+
+def no_subset(n: int) -> np.ndarray:
+    """LEAF for n nodes, in the memory of one."""
+    return np.broadcast_to(np.int32(LEAF), (n,))
 
 
 def _refuse(name: str, found: object, allowed: str) -> None:

@@ -325,12 +325,6 @@ CASES = [
 FEW = [CASES[1], CASES[2], CASES[4], CASES[14]]
 
 
-@pytest.fixture
-def packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradients of few rows in the format for many."""
-    monkeypatch.setattr(integers, "FINE_ROWS", 0)
-
-
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_reference_engine_gives_the_model_of_the_cpu_engine(case):
     with use_engine("reference"):
@@ -339,13 +333,14 @@ def test_the_reference_engine_gives_the_model_of_the_cpu_engine(case):
     assert found.model_.fingerprint() == standard(case)
 
 
-@pytest.mark.usefixtures("packed")
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_packed_gradients_give_one_model_on_both_engines(case):
+def test_packed_gradients_give_one_model_on_both_engines(case, monkeypatch):
+    fine = standard(case)
+    monkeypatch.setattr(integers, "FINE_ROWS", 0)  # the format for many rows
     here = case.fit().model_
     with use_engine("reference"):
         assert case.fit().model_ == here
-    assert here.fingerprint() != standard(case)
+    assert here.fingerprint() != fine
 
 
 @pytest.mark.parametrize("case", FEW, ids=str)
