@@ -139,7 +139,7 @@ class CpuGrower:
             max(limits.min_rows_split, 2), -1 if limits.max_depth is None else limits.max_depth,
             limits.least_gain, rounding, TIDY, start, stop, *store,
         )  # fmt: skip
-        return [a[:n].copy() for a in store]
+        return [a[:n] for a in store]
 
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
