@@ -150,8 +150,7 @@ class BoostedStumps(AdditiveEstimator):
         """
         with self._fitting():
             self._check_parameters()
-            for name in [name for name in vars(self) if name.endswith("_")]:
-                delattr(self, name)  # what an earlier fit has left
+            self._forget()
             with gpu.current(locate(X), "boosting"):
                 self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self

@@ -21,7 +21,7 @@ from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.growing import LEAF, SQUARED, Rule, Sample
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.model.nodes import Nodes
-from ensemble_gpu.trees.build import preorder
+from ensemble_gpu.trees.build import in_preorder
 from ensemble_gpu.trees.grow import Grown, Limits, grow, root_key
 
 # Any fall of the loss is worth a split.
@@ -157,9 +157,7 @@ class TreePlan(Plan):
         return Nodes(none, none, none, none, none, none, values, none, none, none)
 
     def _nodes(self, grown: Grown, values: np.ndarray) -> Nodes:
-        order = preorder(grown.left, grown.right)
-        place = np.empty(len(grown.feature), dtype=np.int64)
-        place[order] = np.arange(len(order))
+        order, left, right = in_preorder(grown)
         feature, last_bin = grown.feature[order], grown.bin[order]
         inner = feature != LEAF
         threshold = np.full(len(order), np.nan)
@@ -172,8 +170,8 @@ class TreePlan(Plan):
             feature,
             threshold,
             grown.missing_left[order] & inner,
-            np.where(inner, place[grown.left[order]], LEAF),
-            np.where(inner, place[grown.right[order]], LEAF),
+            left,
+            right,
             np.full(len(order), LEAF, dtype=np.int64),
             values.T[order],
             np.zeros(len(order)),

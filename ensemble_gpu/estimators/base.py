@@ -45,6 +45,11 @@ class ArrayEstimator(BaseEstimator):
             self.__dict__.update(before)
             raise
 
+    def _forget(self) -> None:
+        """Remove what an earlier fit has left."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
     def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
         """X as a float array where it lives; n_features_in_ and names set or compared."""
         if not reset and self._is_plain(X):

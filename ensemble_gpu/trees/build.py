@@ -60,6 +60,16 @@ def preorder(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return out[: _preorder(left, right, out)]
 
 
+def in_preorder(grown: Grown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(nodes in preorder, the places of their left and of their right children)."""
+    order = preorder(grown.left, grown.right)
+    inner = grown.feature[order] != LEAF
+    place = np.full(len(grown.feature), LEAF, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    left, right = (np.where(inner, place[a[order]], LEAF) for a in (grown.left, grown.right))
+    return order, left, right
+
+
 def grow_tree(
     engine: Engine, matrix: BinnedMatrix, statistics: Statistics, plan: Plan, number: int,
     rows: Any | None = None, counts: Any | None = None,
@@ -113,9 +123,7 @@ def to_forest(
     categories: dict[int, np.ndarray],
 ) -> Forest:  # fmt: skip
     """The grown tree as a model: thresholds instead of bins, values instead of sums."""
-    order = preorder(grown.left, grown.right)
-    place = np.full(len(grown.feature), LEAF, dtype=np.int64)
-    place[order] = np.arange(len(order))
+    order, left, right = in_preorder(grown)
     feature, sums = grown.feature[order], grown.sums[order]
     inner = feature != LEAF
     tested = inner & (grown.bin[order] < 0)
@@ -135,8 +143,8 @@ def to_forest(
         feature,
         threshold,
         grown.missing_left[order] & inner,
-        np.where(inner, place[grown.left[order]], LEAF),
-        np.where(inner, place[grown.right[order]], LEAF),
+        left,
+        right,
         subset,
         values,
         impurity[order],

@@ -153,11 +153,6 @@ class TreeEstimator(ArrayEstimator):
                 self.engine_ = prepared.engine.name
         return self
 
-    def _forget(self) -> None:
-        """Remove what an earlier fit has left."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-
     def _check_parameters(self) -> None:
         check_choice("criterion", self.criterion, tuple(self._criteria))
         check_choice("splitter", self.splitter, SPLITTERS)

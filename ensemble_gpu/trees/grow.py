@@ -99,7 +99,7 @@ class Grown:
         return Grown(*(getattr(self, f.name)[:n] for f in _arrays(self)))
 
     def with_room(self, n: int) -> Grown:
-        """The same with room for n nodes at least: itself, or copies twice as long."""
+        """The same with room for n nodes at least: itself, or longer copies."""
         room = len(self.feature)
         if n <= room:
             return self
