@@ -134,18 +134,13 @@ class Bagging(ArrayEstimator):
         -------
         self
         """
-        before = dict(self.__dict__)
-        try:
+        with self._fitting():
             self._check_parameters()
             more = self.warm_start and hasattr(self, "estimators_")
-            for name in [name for name in before if name.endswith("_") and not more]:
-                delattr(self, name)
+            if not more:
+                self._forget()
             with gpu.current(locate(X), "bagging"):
                 self._fit(X, y, sample_weight, more)
-        except BaseException:  # an error or Ctrl-C leaves the estimator as it was
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _check_parameters(self) -> None:
