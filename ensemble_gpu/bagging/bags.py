@@ -22,6 +22,7 @@ from ensemble_gpu.bagging.draws import (
     weighted_counts,
     weighted_subset_counts,
 )
+from ensemble_gpu.kernels.cpu.memory import room
 from ensemble_gpu.kernels.hashing import STEP, mixed
 
 # Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
@@ -31,6 +32,7 @@ MOST_REPEATS = 16
 FOR_FEATURES, FOR_LEARNERS = 1 << 32, 2 << 32
 
 SHARPNESS, MISSING, BLOCK = 2.0**52, 1 << 60, 64
+FEW = 32  # rows of a bucket that are sorted one by one
 
 
 @njit(cache=True, nogil=True)
@@ -81,8 +83,9 @@ def row_keys(target: Any, X: Any) -> np.ndarray:
     """
     where = locate(X)
     if where is NUMPY:
-        keys = np.zeros(X.shape[0], dtype=np.uint64)
-        _mix_in(keys, np.asarray(target, dtype=np.float64)[:, None])
+        keys = room((X.shape[0],), np.uint64)
+        keys[:] = 0
+        _mix_in(keys, target[:, None])
         _mix_in(keys, X)
         return keys
     if where.kind == CUDA:
@@ -94,13 +97,45 @@ def row_keys(target: Any, X: Any) -> np.ndarray:
     return where.host(keys)
 
 
-def _sorted_rows(keys: np.ndarray) -> np.ndarray:
-    """Rows in ascending order of keys, equal ones in their own order; fast where none are equal."""
-    order = np.argsort(keys)
-    ascending = keys[order]
-    if (ascending[1:] == ascending[:-1]).any():
-        order = np.argsort(keys, kind="stable")
-    return order.astype(np.int32)
+@njit(cache=True, nogil=True)
+def _sort_rows(keys, bits, ends, order):
+    """Rows in ascending order of keys, equal ones in their own order.
+
+    Hashes fall evenly into 2^bits buckets by their upper bits, about one a bucket: the rest is
+    sorting a few. Equal keys are in order already.
+    """
+    shift = np.uint64(64 - bits)
+    ends[:] = 0
+    for i in range(keys.shape[0]):
+        ends[keys[i] >> shift] += 1
+    total = 0
+    for b in range(ends.shape[0]):
+        total += ends[b]
+        ends[b] = total
+    for i in range(keys.shape[0] - 1, -1, -1):
+        b = keys[i] >> shift
+        ends[b] -= 1  # in the end where the bucket begins
+        order[ends[b]] = i
+    for b in range(ends.shape[0]):
+        start, stop = ends[b], ends[b + 1] if b + 1 < ends.shape[0] else keys.shape[0]
+        if stop - start > FEW:
+            own = order[start:stop].copy()
+            order[start:stop] = own[np.argsort(keys[own], kind="mergesort")]
+            continue
+        for i in range(start + 1, stop):
+            row, at = order[i], i
+            while at > start and keys[order[at - 1]] > keys[row]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row
+
+
+def sorted_rows(keys: np.ndarray) -> np.ndarray:
+    """Rows in ascending order of keys, equal ones in their own order: int32."""
+    bits = max(1, len(keys).bit_length())
+    order = np.empty(len(keys), dtype=np.int32)
+    _sort_rows(keys, bits, room((1 << bits,), np.int32), order)
+    return order
 
 
 @dataclass(frozen=True)
@@ -168,7 +203,7 @@ def make_bags(
         )
     chances, rows = None, None
     if replace or n_draws < total:
-        order = _sorted_rows(row_keys(target, X))
+        order = sorted_rows(row_keys(target, X))
         if factor is not None and not takes_weights:
             rows, chances = order, factor[order]
         else:

@@ -43,7 +43,8 @@ def bags_of(
     """
     statistics, where = prepared.statistics, prepared.engine.where
     weights = None
-    if statistics.weight_unit == 1.0 and not weighted:
+    alike = bool(where.xp.all(statistics.weights == 1))
+    if statistics.weight_unit == 1.0 and not weighted and not alike:
         weights = where.host(statistics.weights).astype(np.float64)
     repeats, factor = repetitions(weights)
     bags = make_bags(
@@ -91,8 +92,8 @@ def _grow_one(
     drawn = None if bags is None else bags.counts(number)
     rows = counts = None
     if drawn is not None:
-        rows = where.put(np.flatnonzero(drawn))
-        counts = where.put(drawn.astype(np.int64))
+        rows = where.put(np.flatnonzero(drawn).astype(np.int32))
+        counts = where.put(drawn)
     statistics = reweigh(prepared.statistics, counts, where)
     grown, impurity = grow_tree(
         engine, prepared.matrix, statistics, prepared.plan, number, rows, counts

@@ -156,7 +156,8 @@ def classification_setting(
     descent: Descent,
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    binned = bin_rows(engine, rows, keep, descent.max_bins, here)
+    trees = not descent.size.stump
+    binned = bin_rows(engine, rows, keep, descent.max_bins, here, for_trees=trees)
     binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
     n_outputs = n_classes if n_classes > 2 else 1
     mean_loss = mean_class_loss(loss, n_classes, here)
@@ -176,7 +177,8 @@ def regression_setting(
     engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: Descent
 ) -> Plan:
     """One output; the target is y itself."""
-    binned = bin_rows(engine, rows, keep, descent.max_bins, here)
+    trees = not descent.size.stump
+    binned = bin_rows(engine, rows, keep, descent.max_bins, here, for_trees=trees)
     scale = 1.0
     if loss.link_name == "identity":
         largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))

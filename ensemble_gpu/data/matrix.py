@@ -91,11 +91,14 @@ def bin_matrix(
     engine: Engine,
     X: Any,
     rows: Any,
-    layout: Layout,
+    layout: Layout | None,
     max_bins: int,
     n_categories: Mapping[int, int] = MappingProxyType({}),
 ) -> BinnedMatrix:
-    """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes."""
+    """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes.
+
+    No layout: for trees.
+    """
     gaps = engine.gaps(X, rows, max_bins)
     for f, n in n_categories.items():
         gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)

@@ -43,14 +43,18 @@ def bin_rows(
     max_bins: int,
     here: Where,
     n_categories: Mapping[int, int] = MappingProxyType({}),
+    *,
+    for_trees: bool,
 ) -> Binned:
-    """Bin the kept rows; one class holds them all."""
+    """Bin the kept rows; one class holds them all, or `for_trees` none."""
     xp, n = here.xp, rows.X.shape[0]
     target, weights = rows.target, rows.weights
     kept = xp.arange(n, device=here.device) if keep is None else xp.nonzero(keep)[0]
     if keep is not None:
         target = xp.take(target, kept)
         weights = None if weights is None else xp.take(weights, kept)
-    layout = Layout(np.array([0, kept.shape[0]]), np.zeros((1, 1), dtype=np.int64))
+    layout = None
+    if not for_trees:
+        layout = Layout(np.array([0, kept.shape[0]]), np.zeros((1, 1), dtype=np.int64))
     matrix = bin_matrix(engine, rows.X, kept, layout, max_bins, n_categories)
     return Binned(matrix, *(None if a is None else engine.adopt(a) for a in (target, weights)))

@@ -37,7 +37,7 @@ def _mean(moments, sums):
 def fork(
     nodes, split_feature, split_bin, split_above, split_missing_left, has_missing, split_subset,
     left_sums, n_left, gains, moments, signs, first, feature, last_bin, above, missing_left, subset,
-    left, right, sums, n_rows, depth, gain, bounds, key
+    left, sums, n_rows, depth, gain, bounds, key
 ):  # fmt: skip
     """Write down the splits of nodes, and their children at `first`, `first` + 1, ...
 
@@ -50,7 +50,7 @@ def fork(
         feature[node], last_bin[node], above[node] = split_feature[i], split_bin[i], split_above[i]
         fuller = 2 * n_left[i] >= n_rows[node]
         missing_left[node] = split_missing_left[i] if has_missing[i] else fuller
-        left[node], right[node], gain[node] = a, b, gains[i]
+        left[node], gain[node] = a, gains[i]
         for w in range(subset.shape[1]):
             subset[node, w] = split_subset[i, w]
             subset[a, w] = subset[b, w] = 0
@@ -61,9 +61,10 @@ def fork(
         for child in (a, b):
             feature[child], last_bin[child], above[child] = LEAF, -1, 0
             missing_left[child] = False
-            left[child] = right[child] = LEAF
+            left[child] = LEAF
             depth[child], gain[child] = depth[node] + 1, 0.0
-            bounds[child, 0], bounds[child, 1] = bounds[node, 0], bounds[node, 1]
+            for w in range(bounds.shape[1]):
+                bounds[child, w] = bounds[node, w]
             key[child] = drawn(key[node], 0, child - a)
         sign = signs[split_feature[i]]
         if sign != 0:

@@ -147,6 +147,11 @@ class PackedTables:
     intercept: np.ndarray
 
 
+def no_counts(n_features: int, width: int) -> np.ndarray:
+    """`Codes.counts` of rows in no classes."""
+    return np.zeros((0, n_features, width), dtype=np.int64)
+
+
 def code_width(edges: list[np.ndarray]) -> int:
     """Codes of the widest feature and one for missing; the same for every feature."""
     return max((len(e) + 1 for e in edges), default=1) + 1
@@ -189,8 +194,11 @@ class Engine(TreeEngine, Protocol):
         """The values below and above every edge, [2, edges] a feature (host float64 arrays)."""
         ...
 
-    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
-        """Codes of the given rows of X, in that order, with their counts per class."""
+    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
+        """Codes of the given rows of X, in that order, with their counts per class.
+
+        Without a layout they are for trees, which have no classes of rows and read row by row.
+        """
         ...
 
     def histograms(self, codes: Codes, layout: Layout, log_weights: Any | None) -> Histograms:

@@ -32,6 +32,7 @@ from ensemble_gpu.kernels.protocol import (
     PackedTables,
     Split,
     code_width,
+    no_counts,
 )
 from ensemble_gpu.kernels.reference_growing import ReferenceGrower, leaves, moments, sums_by
 
@@ -76,7 +77,7 @@ class ReferenceEngine:
         cuts = cut_positions(rank, max_bins, xp, where.device)
         return np.stack([where.host(xp.take(values, at)) for at in (cuts - 1, cuts)])
 
-    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout) -> Codes:
+    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
         xp, where = self.where.xp, self.where
         width = code_width(edges)
         columns = []
@@ -86,10 +87,12 @@ class ReferenceEngine:
             code = xp.searchsorted(where.put(e), xp.where(absent, where.full(0.0), x), side="left")
             code = xp.where(absent, where.full(width - 1, xp.int64), xp.astype(code, xp.int64))
             columns.append(code)
-        codes = xp.stack(columns)
+        codes, n, p = xp.stack(columns), rows.shape[0], len(edges)
+        if layout is None:
+            return Codes((codes, None), n, p, width, no_counts(p, width))
         sorted_rows = _SortedRows(codes, layout, width, self.where)
-        counts = sorted_rows.sums(where.zeros(layout.n_rows, xp.int64) + 1)
-        return Codes((codes, sorted_rows), layout.n_rows, len(edges), width, where.host(counts))
+        counts = sorted_rows.sums(where.zeros(n, xp.int64) + 1)
+        return Codes((codes, sorted_rows), n, p, width, where.host(counts))
 
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: Any | None

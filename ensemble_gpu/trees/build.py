@@ -13,7 +13,7 @@ from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.growing import LEAF, NEVER, Rule, subset_words
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.model.nodes import Nodes
+from ensemble_gpu.model.nodes import Nodes, no_subset
 from ensemble_gpu.trees.grow import Grown, Limits, grow, root_key
 from ensemble_gpu.trees.prune import pruned
 from ensemble_gpu.trees.statistics import Statistics
@@ -38,9 +38,9 @@ class Plan:
 
 
 @njit(cache=True, nogil=True)
-def _preorder(left, right, out):
+def _preorder(left, out):
     """out[i] = node at position i when every node comes before its left, then its right subtree."""
-    stack = np.empty(left.shape[0], dtype=np.int64)
+    stack = np.empty(left.shape[0], dtype=np.int32)
     stack[0], height, n = 0, 1, 0
     while height > 0:
         height -= 1
@@ -48,25 +48,28 @@ def _preorder(left, right, out):
         out[n] = node
         n += 1
         if left[node] >= 0:
-            stack[height] = right[node]
+            stack[height] = left[node] + 1
             stack[height + 1] = left[node]
             height += 2
     return n
 
 
-def preorder(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def preorder(left: np.ndarray) -> np.ndarray:
     """The nodes that can be reached from the root, in preorder."""
-    out = np.empty(len(left), dtype=np.int64)
-    return out[: _preorder(left, right, out)]
+    out = np.empty(len(left), dtype=np.int32)
+    return out[: _preorder(left, out)]
 
 
 def in_preorder(grown: Grown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(nodes in preorder, the places of their left and of their right children)."""
-    order = preorder(grown.left, grown.right)
-    inner = grown.feature[order] != LEAF
-    place = np.full(len(grown.feature), LEAF, dtype=np.int64)
-    place[order] = np.arange(len(order))
-    left, right = (np.where(inner, place[a[order]], LEAF) for a in (grown.left, grown.right))
+    order = preorder(grown.left)
+    place = np.empty(len(grown.left), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    left = grown.left[order]
+    inner = left != LEAF
+    right = np.full_like(left, LEAF)
+    right[inner] = place[left[inner] + 1]
+    left[inner] = place[left[inner]]
     return order, left, right
 
 
@@ -76,8 +79,7 @@ def grow_tree(
 ) -> tuple[Grown, np.ndarray]:  # fmt: skip
     """Tree `number` from the rows that counts says, and its impurities."""
     sample = statistics.sample(rows, counts, engine.where.xp)
-    root = statistics.totals(sample, engine)
-    total = float(statistics.weight(root[None, :])[0])
+    total = float(engine.where.xp.sum(sample.values[:, 0]))  # the weight; 0 of rows not drawn
     least = statistics.in_scores(plan.min_impurity_decrease * total)
     limits = Limits(
         plan.max_depth, plan.max_leaves, plan.min_rows_split,
@@ -87,10 +89,12 @@ def grow_tree(
     n_rows = matrix.codes.n_rows if rows is None else rows.shape[0]
     words = subset_words(rule.categorical, matrix.codes.width)
     grower = engine.grower(matrix.codes, sample, rule)
+    del sample  # the grower has what it needs, and is gone itself once the tree is there
     grown = grow(
-        grower, rule, limits, root, n_rows, root_key(plan.seed, number), words,
+        grower, rule, limits, grower.total(), n_rows, root_key(plan.seed, number), words,
         statistics.labelled,
     )  # fmt: skip
+    del grower
     second = None
     if statistics.second is not None:
         second = _second_sums(engine, matrix, statistics, grown, rows, counts)
@@ -114,7 +118,7 @@ def _second_sums(
         leaf, values = xp.take(leaf, rows), xp.take(values, rows, axis=0)
     sums = engine.sums_by(leaf, values, len(grown.feature))[:, 0]
     for node in np.flatnonzero(grown.feature != LEAF)[::-1]:
-        sums[node] = sums[grown.left[node]] + sums[grown.right[node]]
+        sums[node] = sums[grown.left[node]] + sums[grown.left[node] + 1]
     return sums
 
 
@@ -127,21 +131,15 @@ def to_forest(
     feature, sums = grown.feature[order], grown.sums[order]
     inner = feature != LEAF
     tested = inner & (grown.bin[order] < 0)
-    threshold = np.full(len(order), np.nan)
-    by_value = inner & ~tested
-    nodes_by_value = order[by_value]
-    threshold[by_value] = matrix.middles(
-        feature[by_value], grown.bin[nodes_by_value], grown.above[nodes_by_value]
-    )
-    subset = np.full(len(order), LEAF, dtype=np.int64)
-    subset[tested] = np.arange(np.count_nonzero(tested))
+    subset = no_subset(len(order))
+    if tested.any():
+        subset = np.where(tested, np.cumsum(tested) - 1, LEAF)
     values = statistics.values(sums)
-    bounds = grown.bounds[order]
-    if np.isfinite(bounds).any():
-        values = _clipped(values, bounds, statistics)
+    if grown.bounds.shape[1]:
+        values = _clipped(values, grown.bounds[order], statistics)
     nodes = Nodes(
         feature,
-        threshold,
+        _thresholds(grown, matrix, order, inner & ~tested),
         grown.missing_left[order] & inner,
         left,
         right,
@@ -158,6 +156,15 @@ def to_forest(
         subsets=grown.subset[order[tested]],
         categories=categories,
     )
+
+
+def _thresholds(
+    grown: Grown, matrix: BinnedMatrix, order: np.ndarray, at: np.ndarray
+) -> np.ndarray:
+    """Of the nodes `at` in this order; NaN elsewhere."""
+    threshold, nodes = np.full(len(order), np.nan), order[at]
+    threshold[at] = matrix.middles(grown.feature[nodes], grown.bin[nodes], grown.above[nodes])
+    return threshold
 
 
 def _clipped(values: np.ndarray, bounds: np.ndarray, statistics: Statistics) -> np.ndarray:

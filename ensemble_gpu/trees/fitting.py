@@ -196,7 +196,7 @@ class TreeEstimator(ArrayEstimator):
         keep = None if rows.weights is None else rows.weights > 0.0
         n_categories = {f: max(1, len(v)) for f, v in categories.values.items()}
         max_bins = self.max_bins or MAX_BINS_LIMIT
-        binned = bin_rows(engine, rows, keep, max_bins, here, n_categories)
+        binned = bin_rows(engine, rows, keep, max_bins, here, n_categories, for_trees=True)
         statistics = self._statistics(binned.target, binned.weights, engine)
         kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
         plan = self._plan(binned.matrix, categories, statistics)

@@ -32,6 +32,7 @@ from ensemble_gpu.kernels.growing import (
 from ensemble_gpu.kernels.hashing import STEP, mixed
 from ensemble_gpu.kernels.splitting import Scoring, gains, scoring_of
 
+UNBOUNDED = np.array([[-np.inf, np.inf]])
 # A gain of this share of a node's score is rounding.
 ROUNDING = 2.0**-50
 
@@ -63,8 +64,9 @@ def _arrays(tree: Grown) -> list[Any]:
 class Grown:
     """A tree in the order of growth: one entry a node, root first; leaves have feature LEAF.
 
-    `gain` is what the node's split adds to the score, `bounds` what monotone constraints leave.
-    Nodes that were cut off again are still there; `owner` names the leaf in which each is.
+    The right child follows the left one. `gain` is what the node's split adds to the score,
+    `bounds` [node, 2] what monotone constraints leave ([node, 0] without any). Nodes that were cut
+    off again are still there; `owner` names the leaf in which each is.
     """
 
     feature: np.ndarray
@@ -73,7 +75,6 @@ class Grown:
     missing_left: np.ndarray
     subset: np.ndarray
     left: np.ndarray
-    right: np.ndarray
     sums: np.ndarray
     n_rows: np.ndarray
     depth: np.ndarray
@@ -83,15 +84,17 @@ class Grown:
     owner: np.ndarray | None = None
 
     @classmethod
-    def root(cls, sums: np.ndarray, n_rows: int, key: Any, words: int) -> Grown:
+    def root(cls, sums: np.ndarray, n_rows: int, key: Any, words: int, monotone: bool) -> Grown:
         """A single node, not split yet."""
-        none = Splits.none(1, 0, words)
-        leaf = np.array([LEAF])
+
+        def one(value: int) -> np.ndarray:
+            return np.array([value], dtype=np.int32)
+
         return cls(
-            none.feature, none.bin, none.above, none.missing_left, none.subset, leaf, leaf.copy(),
-            np.array(sums, dtype=np.int64)[None, :], np.array([n_rows], dtype=np.int64),
-            np.zeros(1, dtype=np.int64), np.zeros(1), np.array([[-np.inf, np.inf]]),
-            np.array([key], dtype=np.uint64),
+            one(LEAF), one(-1), one(0), np.zeros(1, dtype=bool),
+            np.zeros((1, words), dtype=np.uint64), one(LEAF),
+            np.array(sums, dtype=np.int64)[None, :], one(n_rows), one(0), np.zeros(1),
+            UNBOUNDED[:, : 2 * monotone].copy(), np.array([key], dtype=np.uint64),
         )  # fmt: skip
 
     def first(self, n: int) -> Grown:
@@ -105,6 +108,10 @@ class Grown:
             return self
         arrays = (getattr(self, f.name) for f in _arrays(self))
         return Grown(*(longer(a, max(n, 4 * room, 1024)) for a in arrays))
+
+    @property
+    def right(self) -> np.ndarray:
+        return np.where(self.left == LEAF, np.int32(LEAF), self.left + np.int32(1))
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -163,7 +170,8 @@ class _Growth:
 
     def _frontier(self, nodes: np.ndarray, features: np.ndarray | None) -> Frontier:
         tree = self.tree
-        return Frontier(nodes, tree.sums[nodes], features, tree.bounds[nodes], tree.key[nodes])
+        bounds = tree.bounds[nodes] if self.rule.monotone else np.repeat(UNBOUNDED, len(nodes), 0)
+        return Frontier(nodes, tree.sums[nodes], features, bounds, tree.key[nodes])
 
     def gains(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         """What each split adds to the score of its node; 0 where rounding alone would say more."""
@@ -210,7 +218,7 @@ def grow(
     labelled: bool,
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
-    start = Grown.root(root, n_rows, key, words)
+    start = Grown.root(root, n_rows, key, words, rule.monotone)
     if limits.max_leaves is None and limits.n_features < len(rule.signs):
         fields_ = (getattr(start, f.name) for f in _arrays(start))
         arrays = grower.grow_levels(limits, ROUNDING, *fields_)
@@ -233,7 +241,7 @@ def grow(
         chosen = np.ones(len(waiting.nodes), dtype=bool)
         if most is not None:
             split = np.zeros(len(tree.feature), dtype=bool)
-            best_first(tree.left, tree.right, potential, most, split)
+            best_first(tree.left, potential, most, split)
             chosen = split[waiting.nodes]
         if not chosen.any():
             return tree if most is None else _cut(tree, split)
@@ -244,7 +252,7 @@ def grow(
 
 
 @njit(cache=True, nogil=True)
-def best_first(left, right, potential, most, split):
+def best_first(left, potential, most, split):
     """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
 
     A node that is not divided yet counts as having no children worth splitting: it is marked, its
@@ -259,7 +267,7 @@ def best_first(left, right, potential, most, split):
         split[node] = True
         n_leaves += 1
         if left[node] != LEAF:
-            for child in (left[node], right[node]):
+            for child in range(np.int64(left[node]), np.int64(left[node]) + 2):
                 heapq.heappush(heap, (-potential[child], child))
 
 
@@ -269,7 +277,7 @@ def _cut(tree: Grown, split: np.ndarray) -> Grown:
     kept = np.zeros(len(split), dtype=bool)
     kept[0] = True
     for node in np.flatnonzero(tree.left != LEAF):  # parents before children
-        both = [tree.left[node], tree.right[node]]
+        both = slice(tree.left[node], tree.left[node] + 2)
         if kept[node] and split[node]:
             kept[both] = True
         else:
@@ -277,8 +285,7 @@ def _cut(tree: Grown, split: np.ndarray) -> Grown:
     gone = ~split
     return replace(
         tree,
-        feature=np.where(gone, LEAF, tree.feature),
-        left=np.where(gone, LEAF, tree.left),
-        right=np.where(gone, LEAF, tree.right),
+        feature=np.where(gone, np.int32(LEAF), tree.feature),
+        left=np.where(gone, np.int32(LEAF), tree.left),
         owner=owner,
     )

@@ -22,12 +22,12 @@ from ensemble_gpu.trees.grow import Grown
 class Pruning:
     """A tree being pruned: risk and leaves below every node."""
 
-    def __init__(self, left: np.ndarray, right: np.ndarray, risk: np.ndarray) -> None:
-        self.left, self.right, self.risk = left.copy(), right.copy(), risk
+    def __init__(self, left: np.ndarray, risk: np.ndarray) -> None:
+        self.left, self.risk = left.copy(), risk
         self.parent = np.full(len(left), LEAF, dtype=np.int64)
         self.below, self.leaves = risk.copy(), np.ones(len(left), dtype=np.int64)
         for node in np.flatnonzero(left != LEAF)[::-1]:  # children have higher numbers
-            a, b = left[node], right[node]
+            a, b = left[node], left[node] + 1
             self.parent[[a, b]] = node
             self.below[node] = self.below[a] + self.below[b]
             self.leaves[node] = self.leaves[a] + self.leaves[b]
@@ -47,8 +47,8 @@ class Pruning:
             at = gone.pop()
             self.alpha[at] = np.inf
             if self.left[at] != LEAF:
-                gone += [int(self.left[at]), int(self.right[at])]
-                self.left[at] = self.right[at] = LEAF
+                gone += [int(self.left[at]), int(self.left[at]) + 1]
+                self.left[at] = LEAF
         lost, gained = self.leaves[node] - 1, self.risk[node] - self.below[node]
         at = node
         while at != LEAF:
@@ -61,19 +61,19 @@ class Pruning:
 
 def pruned(grown: Grown, risk: np.ndarray, ccp_alpha: float) -> Grown:
     """The largest subtree whose links are all stronger than ccp_alpha."""
-    pruning = Pruning(grown.left, grown.right, risk)
+    pruning = Pruning(grown.left, risk)
     while True:
         node, alpha = pruning.weakest()
         if alpha > ccp_alpha or np.isinf(alpha):
             break
         pruning.collapse(node)
-    feature = np.where(pruning.left == LEAF, LEAF, grown.feature)
-    return replace(grown, left=pruning.left, right=pruning.right, feature=feature)
+    feature = np.where(pruning.left == LEAF, np.int32(LEAF), grown.feature)
+    return replace(grown, left=pruning.left, feature=feature)
 
 
 def pruning_path(grown: Grown, risk: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(alphas, risks of the trees from those alphas on), from the whole tree to its root."""
-    pruning = Pruning(grown.left, grown.right, risk)
+    pruning = Pruning(grown.left, risk)
     alphas, risks = [0.0], [float(pruning.below[0])]
     while True:
         node, alpha = pruning.weakest()

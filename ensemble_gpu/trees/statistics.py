@@ -63,17 +63,6 @@ class Statistics:
         values = xp.stack([weights, weights * self.target], axis=1)
         return Sample(rows, None, values, 2, self.target)
 
-    def totals(self, sample: Sample, engine: Engine) -> np.ndarray:
-        """Sums over all rows of the sample."""
-        xp, where = engine.where.xp, engine.where
-        values, label = sample.values, sample.label
-        if sample.rows is not None:
-            values = xp.take(values, sample.rows, axis=0)
-            label = None if label is None else xp.take(label, sample.rows)
-        if label is None:
-            return where.host(xp.sum(values, axis=0))
-        return engine.sums_by(label, values, self.n_classes)[:, 0]
-
     def in_scores(self, amount: float) -> float:
         """An amount of integer weight times impurity, in units of the score."""
         if self.criterion == ENTROPY:

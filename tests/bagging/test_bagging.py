@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_gpu import AdaBoostClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-from ensemble_gpu.bagging.bags import make_bags, repetitions, row_keys
+from ensemble_gpu.bagging.bags import make_bags, repetitions, row_keys, sorted_rows
 from ensemble_gpu.bagging.draws import bootstrap_counts, subset_counts
 from ensemble_gpu.bagging.learners import OneClass
 from tests.datasets import random_data
@@ -171,6 +171,16 @@ def test_keys_are_those_of_numpy_everywhere(place: Place):
     for target in (data.y, np.random.default_rng(0).normal(size=300)):
         found = row_keys(place.put(target), place.put(data.X))
         np.testing.assert_array_equal(found, row_keys(target, data.X))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 1000, 30_000])
+def test_rows_are_sorted_by_their_keys_equal_ones_in_their_own_order(n):
+    rng = np.random.default_rng(n)
+    keys = rng.integers(0, 2**64, size=n, dtype=np.uint64)
+    few = keys[rng.integers(0, max(1, n // 100), size=n)]
+    near = keys >> np.uint64(40)  # all in one bucket
+    for given in (keys, few, near, np.zeros_like(keys), ~np.zeros_like(keys)):
+        np.testing.assert_array_equal(sorted_rows(given), np.argsort(given, kind="stable"))
 
 
 # ---- bags

@@ -236,7 +236,7 @@ def test_fifty_rounds_are_the_first_fifty_of_five_hundred(name):
 def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights):
     data = regression(200).with_missing()
     engine, w = CpuEngine(1), weights_of(weights, 200)
-    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY)
+    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY, for_trees=False)
     p, codes = data.X.shape[1], binned.matrix.codes
     taste = Taste(missing == "learn", False, np.zeros(p, np.int64), p, np.random.default_rng(0))
     q = integer_weights(binned.weights, WEIGHT_BITS, engine)

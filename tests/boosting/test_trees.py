@@ -302,6 +302,7 @@ def standard(case: Case) -> str:
 
 DEPTH, LEAVES = {"max_depth": 3}, {"max_leaf_nodes": 6}
 LARGE_LEAVES = {"max_depth": 4, "min_samples_leaf": 7}
+DRAWN = {"max_depth": 9, "max_features": 2, "random_state": 3}
 CASES = [
     Case("logistic", "newton", 2, DEPTH),
     Case("logistic", "newton", 2, LEAVES, weighted=True, holes=True),
@@ -320,6 +321,8 @@ CASES = [
     Case("poisson", "newton", None, DEPTH, weighted=True, holes=True, sampled=True),
     Case("squared", "line_search", None, {"min_samples_leaf": 20}),
     Case("logistic", "newton", 2, {"max_depth": 3, "max_bins": None}, holes=True, n=400),
+    Case("logistic", "newton", 2, DRAWN, holes=True, n=400),
+    Case("squared", "line_search", None, DRAWN, weighted=True, n=400),
 ]
 # One of each kind: fine and packed sums, one and several outputs, all rows and some.
 FEW = [CASES[1], CASES[2], CASES[4], CASES[14]]

@@ -104,44 +104,55 @@ def _guides(edges, n_edges, low, scale, guides, steps):
 
 
 @njit(cache=True, nogil=True)
-def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop):
-    """Codes of a block: the guide gives the first candidate, a few halvings the rest."""
+def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop):
+    """Codes of a block: the guide gives the first candidate, a few halvings the rest.
+
+    In `out`, tiles lie apart[0] codes apart and rows apart[1].
+    """
     n = stop - start
     x = np.empty(n, dtype=np.float64)
     place = np.empty(n, dtype=np.int32)
     for f in range(X.shape[1]):
         absent = load_column(X, rows, f, start, x, low[f])
         guided_count(x, edges[f], guides[f], low[f], scale[f], steps[f], place)
-        tile, lane = f // LANES, f % LANES
+        at = f // LANES * apart[0] + f % LANES
         for i in range(n):
-            out[tile, start + i, lane] = place[i]
+            out[at + (start + i) * apart[1]] = place[i]
         if absent:
             for i in range(n):
                 value = X[rows[start + i], f]
                 if value != value:
-                    out[tile, start + i, lane] = missing_code
+                    out[at + (start + i) * apart[1]] = missing_code
 
 
 @njit(cache=True, nogil=True)
-def _encode_serial(X, rows, edges, low, scale, guides, steps, missing_code, out):
+def _encode_serial(X, rows, edges, low, scale, guides, steps, missing_code, out, apart):
     n = rows.shape[0]
     for b in range(-(-n // BLOCK_ROWS)):
         start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
-        _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop)
+        _encode_block(
+            X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop
+        )
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _encode_parallel(X, rows, edges, low, scale, guides, steps, missing_code, out):
+def _encode_parallel(X, rows, edges, low, scale, guides, steps, missing_code, out, apart):
     n = rows.shape[0]
     for b in prange((n + BLOCK_ROWS - 1) // BLOCK_ROWS):
         start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
-        _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, start, stop)
+        _encode_block(
+            X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop
+        )
 
 
 def encode(
-    X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Run
-) -> np.ndarray:
-    """Codes as tiles of eight features: codes[tile][row][8]; unused lanes hold 0."""
+    X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Run,
+    by_row: bool,
+) -> np.ndarray:  # fmt: skip
+    """Codes as tiles of eight features: [tile, row, 8]; unused lanes hold 0.
+
+    In memory a tile has its rows side by side or, `by_row`, a row its tiles.
+    """
     n, n_features = rows.shape[0], X.shape[1]
     longest = max((len(e) for e in edges), default=0)
     padded = np.full((n_features, 2 * longest + 1), np.inf)
@@ -153,9 +164,12 @@ def encode(
     n_edges = np.array([len(e) for e in edges], dtype=np.int64)
     _guides(padded, n_edges, low, scale, guides, steps)
     tiles = -(-n_features // LANES)
-    codes = np.zeros((tiles, n, LANES), dtype=np.uint8 if width <= 256 else np.uint16)
+    shape, apart = (tiles, n, LANES), (n * LANES, LANES)
+    if by_row:
+        shape, apart = (n, tiles, LANES), (LANES, tiles * LANES)
+    codes = np.zeros(shape, dtype=np.uint8 if width <= 256 else np.uint16)
     run.limited_to(n * n_features, CELLS_PER_THREAD).call(
         _encode_serial, _encode_parallel,
-        X, rows, padded, low, scale, guides, steps, width - 1, codes,
+        X, rows, padded, low, scale, guides, steps, width - 1, codes.reshape(-1), apart,
     )  # fmt: skip
-    return codes
+    return codes.transpose(1, 0, 2) if by_row else codes

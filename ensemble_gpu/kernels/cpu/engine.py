@@ -36,6 +36,7 @@ from ensemble_gpu.kernels.protocol import (
     PackedTables,
     Split,
     code_width,
+    no_counts,
 )
 from ensemble_gpu.kernels.reference_growing import moments
 
@@ -68,10 +69,12 @@ class CpuEngine:
         return binning.gaps(X, rows, max_bins, self.run.threads)
 
     def encode(
-        self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout
+        self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout | None
     ) -> Codes:
         width, n_features = code_width(edges), X.shape[1]
-        codes = binning.encode(X, edges, rows, width, self.run)
+        codes = binning.encode(X, edges, rows, width, self.run, by_row=layout is None)
+        if layout is None:
+            return Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
         by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
         sums = _Sums(codes, n_features, width, by_class, self.run)
         sums.add(np.ones((1, rows.shape[0]), dtype=np.int32), sums.all_rows, sums.rows_of_part)

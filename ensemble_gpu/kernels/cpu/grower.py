@@ -12,7 +12,17 @@ import numpy as np
 from ensemble_gpu.kernels.cpu import growing as kernels
 from ensemble_gpu.kernels.cpu import levels as whole_levels
 from ensemble_gpu.kernels.cpu import pair_splitting
-from ensemble_gpu.kernels.growing import GINI, SQUARED, CodeTree, Frontier, Rule, Sample, Splits
+from ensemble_gpu.kernels.cpu.memory import room
+from ensemble_gpu.kernels.growing import (
+    GINI,
+    LEAF,
+    SQUARED,
+    CodeTree,
+    Frontier,
+    Rule,
+    Sample,
+    Splits,
+)
 from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 
@@ -46,39 +56,42 @@ class CpuGrower:
     """One tree; `threads` share the features of a node (or the nodes, where features are drawn)."""
 
     def __init__(self, codes: Codes, sample: Sample, rule: Rule, threads: int, map_: Map) -> None:
-        self.codes, self.width, self.p = by_row(codes), codes.width, codes.n_features
+        self.matrix, self.width, self.p = by_row(codes), codes.width, codes.n_features
+        self.codes = self.matrix
         self.rule, self.n_stats = rule, sample.n_stats
         self.scoring = scoring_of(rule, sample.n_stats)
         self.threads, self.map = threads, map_
-        rows = slice(None) if sample.rows is None else sample.rows
-        self.order = np.arange(codes.n_rows, dtype=np.uint32)[rows]
-        values = sample.values
-        label = np.zeros(0) if sample.label is None else sample.label[rows]
-        self.label = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
-        self.target = sample.target
+        self.sampled = sample.rows
+        every, values = sample.rows is None, sample.values
+        rows = slice(None) if every else sample.rows
+        self.order = np.array(np.arange(codes.n_rows) if every else rows, dtype=np.uint32)
+        label = np.zeros(0) if sample.label is None else sample.label
+        narrow = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
+        self.label = narrow if sample.label is None else narrow[rows]
+        self.target = self.targets = sample.target
         free = not (rule.monotone or rule.random or rule.categorical.any())
         free = free and rule.min_rows == 1 and rule.min_weight == 0
         self.plain = free and self.n_stats == 2 and rule.criterion in (GINI, SQUARED)
         self.free = free and sample.label is not None and self.n_stats > 2
-        # eight codes a word, where the sums of a large node can be taken fast
-        self.words = self.codes.view(np.uint64) if self.codes.dtype == np.uint8 else None
         packed = sample.label is None and values.shape[1] < self.n_stats
-        if packed and not (self.plain and self.words is not None):
+        if packed and not self.fast:
             low = values & 0xFFFFFFFF
             values = np.concatenate([low, (values - low) >> 32], axis=1)
-        self.values = np.array(values[rows], dtype=np.int64, order="C")
-        self.place: np.ndarray | None = None  # in the sample, of the rows as they lie below
+        own = values.copy() if every else values[rows]
+        self.values = np.ascontiguousarray(own, dtype=np.int64)
+        self.laid = room((len(self.order), self.matrix.shape[1]), self.matrix.dtype)
+        self.place: np.ndarray | None = None  # in the matrix, of the rows as they are laid out
         self.moves = 0
-        if sample.rows is not None:
+        if not every:
             self._tidy()
-            self.place = None
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
         self.leaf = np.ones(1, dtype=bool)
         self.n_nodes = 1
         self.sums: dict[int, np.ndarray] = {}
         self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
-        self.others = tuple(np.empty_like(a) for a in (self.order, self.label, self.values))
+        movable = self.order, self.label, self.values
+        self.others = tuple(room(a.shape, a.dtype) for a in movable)
 
     def _tidy(self) -> None:
         """Lay out codes and targets in the order of the nodes.
@@ -86,15 +99,17 @@ class CpuGrower:
         Levels later the rows of a node are scattered over the matrix, and reading them would miss
         the cache. A copy now and then costs little.
         """
-        order = self.order
-        codes = np.empty((len(order), self.codes.shape[1]), dtype=self.codes.dtype)
-        growing.gather(self.codes.view(np.uint64), order, codes.view(np.uint64))
-        self.codes = codes
-        self.words = codes.view(np.uint64) if codes.dtype == np.uint8 else None
-        self.target = None if self.target is None else self.target[order]
-        self.place = order if self.place is None else self.place[order]
-        self.order = np.arange(len(order), dtype=np.uint32)
+        self.place = self.order if self.place is None else self.place[self.order]
+        growing.gather(self.matrix.view(np.uint64), self.place, self.laid.view(np.uint64))
+        self.codes = self.laid
+        self.target = None if self.targets is None else self.targets[self.place]
+        self.order = np.arange(len(self.order), dtype=np.uint32)
         self.moves = 0
+
+    @property
+    def fast(self) -> bool:
+        """Whether the sums of a large node are taken eight codes a word."""
+        return self.plain and self.matrix.dtype == np.uint8
 
     @property
     def rows(self) -> tuple[np.ndarray, ...]:
@@ -111,11 +126,12 @@ class CpuGrower:
         return np.array([low.sum(), ((self.values - low) >> 32).sum()])
 
     def nodes(self) -> np.ndarray:
-        out = np.empty(len(self.order), dtype=np.int64)
+        out = np.empty(len(self.matrix), dtype=np.int64)
         leaves = np.flatnonzero(self.leaf[: self.n_nodes])
         rows = self.order if self.place is None else self.place[self.order]
-        growing.place(rows, self.start[leaves], self.stop[leaves], leaves, out)
-        return out
+        start, stop = (a[leaves].astype(np.int64, copy=False) for a in (self.start, self.stop))
+        growing.place(rows, start, stop, leaves, out)
+        return out if self.sampled is None else out[self.sampled]
 
     def _threads(self, n_rows: int, n_features: int) -> int:
         """One thread where the work would not repay waking the others."""
@@ -125,21 +141,28 @@ class CpuGrower:
         self, limits: Any, rounding: float, *root: np.ndarray
     ) -> list[np.ndarray] | None:
         """The arrays of the whole tree (trees/grow.py), level by level; None: not in this case."""
-        if not self.plain or self.codes.dtype != np.uint8 or self.threads > 1:
+        if not self.fast or self.threads > 1:
             return None
-        room = 2 * len(self.order)
-        store = [np.empty((room, *a.shape[1:]), dtype=a.dtype) for a in root]  # used in part
+        most = 2 * len(self.order)
+        store = [room((most, *a.shape[1:]), a.dtype) for a in root]  # used in part
         for whole, a in zip(store, root, strict=True):
             whole[:1] = a
-        start, stop = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        start, stop = room((most,), np.int32), room((most,), np.int32)
         start[0], stop[0] = 0, len(self.order)
-        target = np.zeros(0, dtype=np.int64) if self.target is None else self.target
-        n = levels.grow_levels(
-            self.scoring, *self.rows, target, self.others, self.width, self.p, limits.n_features,
-            max(limits.min_rows_split, 2), -1 if limits.max_depth is None else limits.max_depth,
-            limits.least_gain, rounding, TIDY, start, stop, *store,
+        none = np.zeros(0, dtype=np.int64)
+        target, targets = (none if a is None else a for a in (self.target, self.targets))
+        place = np.arange(len(self.order), dtype=np.uint32) if self.place is None else self.place
+        n, moved = levels.grow_levels(
+            self.scoring, *self.rows, target, self.matrix, targets, place, self.laid, self.others,
+            self.width, self.p, limits.n_features, max(limits.min_rows_split, 2),
+            -1 if limits.max_depth is None else limits.max_depth, limits.least_gain, rounding, TIDY,
+            start, stop, *store,
         )  # fmt: skip
-        return [a[:n] for a in store]
+        if moved:
+            self.codes, self.place = self.laid, place
+        arrays = [a[:n] for a in store]
+        self.start, self.stop, self.leaf, self.n_nodes = start[:n], stop[:n], arrays[0] == LEAF, n
+        return arrays
 
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
@@ -224,16 +247,16 @@ class CpuGrower:
         sums = np.zeros((self.p, self.width, columns), dtype=np.int64)
         start, stop = self.start[node], self.stop[node]
         order, label, values = self.order, self.label, self.values
-        units, fast = self.p, self.plain and self.words is not None
-        if fast:
-            units = self.words.shape[1]  # type: ignore[union-attr]
+        words, units = self.codes.view(np.uint64), self.p
+        if self.fast:
+            units = words.shape[1]
         threads = min(self._threads(stop - start, self.p), units)
         bounds = [units * t // threads for t in range(threads + 1)]
 
         def run(t: int) -> None:
             part = start, stop, bounds[t], bounds[t + 1]
-            if fast:
-                growing.build_pairs(self.words, order, label, values, *part, sums)
+            if self.fast:
+                growing.build_pairs(words, order, label, values, *part, sums)
             else:
                 growing.build(*self.rows, *part, self.scoring.counted, sums)
 
@@ -264,11 +287,11 @@ class CpuGrower:
         offset = np.concatenate([[0], np.cumsum(stop - start)])
 
         def run(part: slice) -> None:
-            room = slice(offset[part.start], offset[part.stop])
+            moved = slice(offset[part.start], offset[part.stop])
             growing.partition(
                 *self.rows, self.width - 1, start[part], stop[part],
                 splits.feature[part], splits.bin[part], splits.missing_left[part],
-                splits.subset[part], *(a[room] for a in self.others), n_left[part],
+                splits.subset[part], *(a[moved] for a in self.others), n_left[part],
             )  # fmt: skip
 
         self.map(run, self._parts(stop - start, 1))
@@ -279,9 +302,9 @@ class CpuGrower:
                 if node in self.sums:
                     self.inherited[first + 2 * i] = self.sums.pop(node)
         if last > len(self.start):
-            room = max(last, 4 * len(self.start), 1024)
+            most = max(last, 4 * len(self.start), 1024)
             self.start, self.stop, self.leaf = (
-                np.concatenate([a[:first], np.empty(room - first, dtype=a.dtype)])
+                np.concatenate([a[:first], np.empty(most - first, dtype=a.dtype)])
                 for a in (self.start, self.stop, self.leaf)
             )
         middle = start + n_left
