@@ -1,78 +1,39 @@
-"""What a round costs on a GPU, counted from the compiled kernels: `python -m bench.cuda_cost`.
+"""What rounds, trees and predictions cost on a GPU: `python -m bench.cuda_cost`.
 
 No GPU is needed: kernels are compiled to SASS (ensemble_gpu/kernels/cuda/sass.py), the instructions
-of the hot loops are counted, and three limits follow from stated assumptions:
-
-    issue    warp instructions / (multiprocessors * 4 a clock)
-    memory   bytes / bandwidth
-    atomics  shared-memory adds / (multiprocessors * ADDS_PER_CLOCK)
-
-The largest is the estimate. The sheet says how the design compares with its limits; it is not a
-measurement.
+of the hot loops are counted, and limits follow from stated assumptions (cuda_limits.py). The sheet
+says how the design compares with its limits; it is not a measurement. Stumps are here, trees in
+cuda_trees.py.
 """
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
+from bench import cuda_trees
+from bench.cuda_limits import (
+    ADDS_PER_CLOCK,
+    FEATURES,
+    GPUS,
+    ROWS,
+    SECTOR,
+    WARP,
+    Estimate,
+    Gpu,
+    block_of,
+    estimate,
+    instructions,
+    occupancy,
+)
 from ensemble_gpu.kernels.cuda.histogram import PASS_TILES, TILE_LANES
 from ensemble_gpu.kernels.cuda.launch import device_plan
-from ensemble_gpu.kernels.cuda.sass import Compiled, branch_target, compiled, loop_around
+from ensemble_gpu.kernels.cuda.sass import Compiled, compiled, loop_around
 
-ROWS, FEATURES = 11_000_000, 28
 TOUCHED = 0.21  # share of the rows outside the kept leaf, from the prototype of the strategy
-WARP, SECTOR = 32, 32
-SCHEDULERS = 4
-# A bank serves one access a clock and an atomic takes two (read, write); 32 random cells fall on
-# 32 banks with 3.5 on the fullest: 32 / (2 * 3.5) adds a clock and multiprocessor.
-ADDS_PER_CLOCK = 4.6
-LAUNCH_US, LAUNCHES, COPIES = 10.0, 3, 3
-REGISTERS = 65_536
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """Data-sheet numbers: multiprocessors, boost clock (GHz), bandwidth (GB/s), limits of one."""
-
-    name: str
-    capability: str
-    processors: int
-    clock: float
-    bandwidth: float
-    threads: int
-    shared_kb: int
-    reserved_kb: int
-
-
-GPUS = (
-    Gpu("T4", "75", 40, 1.59, 320, 1024, 64, 0),
-    Gpu("A100 80 GB", "80", 108, 1.41, 2039, 2048, 164, 1),
-    Gpu("RTX 4090, 8.9", "86", 128, 2.52, 1008, 1536, 100, 1),
-    Gpu("H100 SXM", "90", 132, 1.83, 3350, 2048, 228, 1),
-)
-
-
-def instructions(loop: list[str], skipped: str, kept: str) -> int:
-    """Instructions of one turn of a loop.
-
-    A forward branch is taken where what it jumps over has `skipped` and not `kept`.
-    """
-    at = {line[:-1]: i for i, line in enumerate(loop) if line.startswith(".L")}
-    count, i = 0, 0
-    while i < len(loop):
-        line = loop[i]
-        count += not line.startswith(".L")
-        target = branch_target(line)
-        if target is not None and at.get(target, -1) > i:
-            over = loop[i : at[target]]
-            has = any(skipped in s for s in over) and not any(kept in s for s in over)
-            if has or not line.startswith("@"):
-                i = at[target]
-                continue
-        i += 1
-    return count
+LAUNCH_US = 10.0
+# Launches and small copies of a round, and of a level with large and small nodes (engine.py).
+ROUND_CALLS, LEVEL_CALLS = 3 + 3, 13 + 10
 
 
 def turn(kernel: Compiled) -> int:
@@ -83,46 +44,6 @@ def turn(kernel: Compiled) -> int:
 def idle_turn(kernel: Compiled) -> int:
     """Instructions for one row of the kept leaf."""
     return instructions(loop_around(kernel.sass, "ATOMS.ADD"), "ATOMS.ADD", "nothing")
-
-
-def occupancy(kernel: Compiled, gpu: Gpu, block: int) -> float:
-    """Resident threads over the most a multiprocessor can hold."""
-    registers = -(-kernel.registers // 8) * 8
-    limits = [gpu.threads // block, REGISTERS // (registers * block)]
-    if kernel.shared_bytes:
-        limits.append(int(gpu.shared_kb / (kernel.shared_bytes / 1024 + gpu.reserved_kb)))
-    return min(limits) * block / gpu.threads
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Milliseconds of a pass over all rows, by limit."""
-
-    issue: float
-    memory: float
-    atomics: float
-
-    @property
-    def total(self) -> float:
-        return max(self.issue, self.memory, self.atomics)
-
-    @property
-    def limit(self) -> str:
-        return max(("issue", "memory", "atomics"), key=lambda name: getattr(self, name))
-
-    @property
-    def ratio(self) -> float:
-        """Issue time over the limit that no other code could escape."""
-        return self.issue / max(self.memory, self.atomics)
-
-
-def estimate(gpu: Gpu, warp_instructions: float, n_bytes: float, adds: float) -> Estimate:
-    clocks = gpu.processors * gpu.clock * 1e9
-    return Estimate(
-        1e3 * warp_instructions / (SCHEDULERS * clocks),
-        1e3 * n_bytes / (gpu.bandwidth * 1e9),
-        1e3 * adds / (ADDS_PER_CLOCK * clocks),
-    )
 
 
 def tiles() -> int:
@@ -154,38 +75,47 @@ def round_(gpu: Gpu, update: Compiled) -> Estimate:
     return estimate(gpu, ROWS / WARP * per_turn, ROWS * update_bytes(), adds)
 
 
+def work_of(kernel: Compiled) -> tuple[str, str, str]:
+    """Unit of work, instructions and bytes of one; empty where nothing is counted."""
+    if kernel.kernel in cuda_trees.HOT:
+        hot = cuda_trees.HOT[kernel.kernel]
+        return hot.unit, f"{cuda_trees.per_unit(kernel):.1f}", f"{hot.n_bytes:.1f}"
+    if kernel.kernel not in ("build", "update"):
+        return "", "", ""
+    n_bytes = full_bytes() if kernel.kernel == "build" else update_bytes() / TOUCHED
+    return (
+        "row-feature",
+        f"{turn(kernel) / (PASS_TILES * TILE_LANES):.1f}",
+        f"{n_bytes / FEATURES:.1f}",
+    )
+
+
 def print_kernels(gpu: Gpu, kernels: dict[str, Compiled]) -> None:
     plan = device_plan(gpu.processors)
     for name, kernel in kernels.items():
-        block = plan.feature_threads if name in ("score", "choose") else plan.threads
-        loop, per_cell = "", ""
-        if name in ("build", "update"):
-            cells = PASS_TILES * TILE_LANES
-            loop = f"{turn(kernel) / cells:.1f}"
-            n_bytes = full_bytes() if name == "build" else update_bytes() / TOUCHED
-            per_cell = f"{n_bytes / FEATURES:.1f}"
+        unit, count, n_bytes = work_of(kernel)
         print(
-            f"| {name} | sm_{gpu.capability} ({gpu.name}) | {loop} | {per_cell} | "
+            f"| {name} | sm_{gpu.capability} ({gpu.name}) | {unit} | {count} | {n_bytes} | "
             f"{kernel.registers} | {kernel.shared_bytes / 1024:.0f} | "
-            f"{occupancy(kernel, gpu, block):.0%} |"
+            f"{occupancy(kernel, gpu, block_of(name, plan)):.0%} |"
         )
 
 
-def print_times(rows: list[tuple[Gpu, Estimate, Estimate]]) -> None:
-    overhead = LAUNCH_US * (LAUNCHES + COPIES) / 1e3
+def print_times(rows: list[tuple[Gpu, list[tuple[str, Estimate]]]]) -> None:
     print(f"\n{ROWS:,} x {FEATURES}, {TOUCHED:.0%} of the rows touched; milliseconds\n")
     print("| GPU | pass | issue | memory | atomics | estimate | limited by | issue / limit |")
     print("|---|---|---|---|---|---|---|---|")
-    for gpu, full, update in rows:
-        for name, e in (("full histogram", full), ("round: update", update)):
+    for gpu, passes in rows:
+        for name, e in passes:
             print(
                 f"| {gpu.name} | {name} | {e.issue:.3f} | {e.memory:.3f} | {e.atomics:.3f} | "
                 f"{e.total:.3f} | {e.limit} | {e.ratio:.2f} |"
             )
-    print(
-        f"\nA round adds about {overhead:.2f} ms of host time, where the GPU does not hide it: "
-        f"{LAUNCHES} launches and {COPIES} small copies at {LAUNCH_US:.0f} us each."
-    )
+    for name, calls in (("round", ROUND_CALLS), ("level of a tree", LEVEL_CALLS)):
+        print(
+            f"\nA {name} adds about {LAUNCH_US * calls / 1e3:.2f} ms of host time, where the GPU "
+            f"does not hide it: {calls} launches and small copies at {LAUNCH_US:.0f} us each."
+        )
 
 
 UNKNOWN = f"""
@@ -197,21 +127,28 @@ What the sheet cannot know:
 - the flush: one 64-bit atomic in global memory per used cell, block and pass
   ({8192 * 4:,} a multiprocessor and round), and the wrap-arounds, about as many;
 - clocks under load, launch overhead of the installed driver, the score kernel's latency
-  (one block a feature, microseconds).
+  (one block a feature, microseconds);
+- trees: the scores of a node's candidates (as many as codes that occur in it) are not counted, its
+  scan of all codes is; whether L2 keeps the rows of small nodes from feature to feature, and the
+  upper levels of a forest from row to row, as assumed.
 """
 
 
 def main() -> None:
-    print("| kernel | target | instructions / row-feature | bytes / row-feature | registers | "
+    print("| kernel | target | unit of work | instructions / unit | bytes / unit | registers | "
           "shared KB | occupancy |")  # fmt: skip
-    print("|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|")
     times = []
     for gpu in GPUS:
         with tempfile.TemporaryDirectory() as folder:
             found = compiled(gpu.capability, Path(folder))
         kernels = {k.kernel: k for k in found if k.signature == 0}
         print_kernels(gpu, kernels)
-        times.append((gpu, full_pass(gpu, kernels["build"]), round_(gpu, kernels["update"])))
+        stumps = [
+            ("full histogram", full_pass(gpu, kernels["build"])),
+            ("round: update", round_(gpu, kernels["update"])),
+        ]
+        times.append((gpu, [*stumps, *cuda_trees.passes(gpu, kernels)]))
     print_times(times)
     print(UNKNOWN)
 

@@ -6,6 +6,8 @@ With v_0 < v_1 < ... the sorted distinct values of a column's sample of m values
 - more: for j = 1 ... max_bins - 1 the first change of value at or after position j m / max_bins,
   each change once.
 
+Without `max_bins` the sample is all rows, and every column is exact.
+
 A value x has code = number of edges < x, so x <= edge goes left. Edges are float64 and comparisons
 are made in float64, hence a float32 column and its float64 copy get the same codes.
 """

@@ -92,7 +92,7 @@ def bin_matrix(
     X: Any,
     rows: Any,
     layout: Layout | None,
-    max_bins: int,
+    max_bins: int | None,
     n_categories: Mapping[int, int] = MappingProxyType({}),
 ) -> BinnedMatrix:
     """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes.

@@ -40,7 +40,7 @@ def bin_rows(
     engine: Engine,
     rows: Rows,
     keep: Any | None,
-    max_bins: int,
+    max_bins: int | None,
     here: Where,
     n_categories: Mapping[int, int] = MappingProxyType({}),
     *,

@@ -24,6 +24,8 @@ import numpy as np
 GINI, ENTROPY, ERROR, SQUARED, POISSON = range(5)
 # Below this weight the squares of a node's sums add up exactly in 64 bits.
 EXACT_WEIGHT = 1 << 31
+# Categories are numbered below this.
+MOST_CATEGORIES = 1 << 16
 LEAF = -1  # in place of a feature, a child, a subset
 NEVER = -np.inf  # the score of a node that cannot be split
 
@@ -132,20 +134,15 @@ class Splits:
 
 
 def subset_words(categorical: np.ndarray, width: int) -> int:
-    """64-bit words that hold a subset of the codes; 0 where no feature is categorical."""
-    return -(-width // 64) if categorical.any() else 0
+    """64-bit words that hold a subset of categories; 0 where no feature is categorical."""
+    return -(-min(width, MOST_CATEGORIES) // 64) if categorical.any() else 0
 
 
-def left_table(
-    last_bin: np.ndarray, missing_left: np.ndarray, bits: np.ndarray, width: int
-) -> np.ndarray:
-    """Whether each code goes left: bool [node, code]. A node with bin -1 goes by its bits."""
-    codes = np.arange(width)
-    table = codes[None, :] <= last_bin[:, None]
-    for i in np.flatnonzero(last_bin < 0):
-        table[i] = (bits[i][codes // 64] >> (codes % 64).astype(np.uint64)) & np.uint64(1)
-    table[:, -1] = missing_left
-    return table
+def unpacked(bits: np.ndarray) -> np.ndarray:
+    """Subsets [node, words] as bool [node, category]."""
+    places = np.arange(64, dtype=np.uint64)
+    every = (bits[:, :, None] >> places) & np.uint64(1) != 0
+    return every.reshape(len(bits), 64 * bits.shape[1])
 
 
 @dataclass(frozen=True)

@@ -190,8 +190,11 @@ class Engine(TreeEngine, Protocol):
         """A user's array as one of `where`, the engine's own namespace; no copy."""
         ...
 
-    def gaps(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
-        """The values below and above every edge, [2, edges] a feature (host float64 arrays)."""
+    def gaps(self, X: Any, rows: Any, max_bins: int | None) -> list[np.ndarray]:
+        """The values below and above every edge, [2, edges] a feature (host float64 arrays).
+
+        None: an edge between any two values of all rows, which need not be a sample then.
+        """
         ...
 
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:

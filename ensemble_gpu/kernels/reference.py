@@ -51,8 +51,11 @@ class ReferenceEngine:
     def adopt(self, array: Any) -> Any:
         return array
 
-    def gaps(self, X: Any, rows: Any, max_bins: int) -> list[np.ndarray]:
-        chosen = self.where.xp.take(rows, self.where.put(sample_positions(rows.shape[0])))
+    def gaps(self, X: Any, rows: Any, max_bins: int | None) -> list[np.ndarray]:
+        chosen = rows
+        if max_bins is not None:
+            chosen = self.where.xp.take(rows, self.where.put(sample_positions(rows.shape[0])))
+        max_bins = max(2, rows.shape[0]) if max_bins is None else max_bins
         step = max(1, EDGE_CELLS // chosen.shape[0])
         gaps: list[np.ndarray] = []
         for start in range(0, X.shape[1], step):

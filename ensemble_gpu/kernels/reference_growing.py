@@ -18,7 +18,7 @@ from ensemble_gpu.kernels.growing import (
     Rule,
     Sample,
     Splits,
-    left_table,
+    unpacked,
 )
 from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.splitting import Found, scoring_of, search, wholes_of
@@ -113,8 +113,8 @@ class ReferenceGrower:
         rows = xp.arange(n, dtype=xp.int64, device=where.device)
         flat = xp.reshape(self.codes, (-1,))
         code = xp.take(flat, xp.take(where.put(splits.feature), slot) * n + rows)
-        table = left_table(splits.bin, splits.missing_left, splits.subset, self.width)
-        left = xp.take(where.put(table.reshape(-1)), slot * self.width + code)
+        tests = _Tests(splits.bin, splits.missing_left, splits.subset, self.width, where)
+        left = tests.go_left(slot, code)
         child = self.n_nodes + 2 * slot + xp.astype(~left, xp.int64)
         self.node = xp.where(inside, child, self.node)
         children = where.put(np.arange(2 * len(nodes) + 1) + self.n_nodes)
@@ -137,6 +137,33 @@ class ReferenceGrower:
         ends = xp.searchsorted(xp.take(slot, by_slot), where.put(np.arange(len(nodes) + 1)))
         lowest, highest = xp.take(target, ends[:-1]), xp.take(target, ends[1:] - 1)
         return where.host(lowest == highest)
+
+
+class _Tests:
+    """The tests of some nodes: code <= bin or, where bin is -1, a bit of the subset."""
+
+    def __init__(
+        self, last_bin: np.ndarray, missing_left: np.ndarray, subset: np.ndarray, width: int,
+        where: Where,
+    ) -> None:  # fmt: skip
+        self.where, self.missing_code = where, width - 1
+        self.bin, self.missing_left = where.put(last_bin), where.put(missing_left)
+        by_subset = last_bin < 0
+        self.number = where.put(np.where(by_subset, np.cumsum(by_subset) - 1, NOWHERE))
+        self.table = unpacked(subset[by_subset])
+
+    def go_left(self, at: Any, code: Any) -> Any:
+        """Whether codes of the features of nodes `at` do."""
+        xp = self.where.xp
+        left = code <= xp.take(self.bin, at)
+        if self.table.size:
+            number, categories = xp.take(self.number, at), self.table.shape[1]
+            tested = (number >= 0) & (code < categories)
+            place = xp.where(tested, number * categories + code, xp.zeros_like(code))
+            by_subset = xp.take(self.where.put(self.table.reshape(-1)), place)
+            left = xp.where(tested, by_subset, left)
+        missing = code == self.missing_code
+        return xp.where(missing, xp.take(self.missing_left, at), left)
 
 
 def moments(packed: Any, where: Where) -> Any:
@@ -164,16 +191,15 @@ def leaves(codes: Codes, tree: CodeTree, where: Where) -> Any:
         return node
     inner = tree.feature != LEAF
     bins = np.where(inner, tree.bin, 0)  # leaves have -1, as tests of categories do
-    table = left_table(bins, tree.missing_left, tree.subset, width)
+    tests = _Tests(bins, tree.missing_left, tree.subset, width, where)
     itself = np.arange(len(inner))
     feature = where.put(np.where(inner, tree.feature, 0))
     left = where.put(np.where(inner, tree.left, itself))
     right = where.put(np.where(inner, tree.right, itself))
     is_inner, flat = where.put(inner), xp.reshape(codes.data[0], (-1,))
-    goes_left = where.put(table.reshape(-1))
     rows = xp.arange(n, dtype=xp.int64, device=where.device)
     while bool(xp.any(xp.take(is_inner, node))):
         code = xp.take(flat, xp.take(feature, node) * n + rows)
-        to_left = xp.take(goes_left, node * width + code)
+        to_left = tests.go_left(node, code)
         node = xp.where(to_left, xp.take(left, node), xp.take(right, node))
     return node

@@ -43,7 +43,7 @@ from ensemble_gpu.kernels.hashing import drawn
 from ensemble_gpu.kernels.scalar import log
 
 # Integers whose x ln x is in a table.
-TABLE = 1 << 14
+TABLE = 1 << 18
 # Columns of a record: feature, bin, above, missing left, has missing.
 FEATURE, BIN, ABOVE, MISSING_LEFT, HAS_MISSING, RECORD = range(6)
 
@@ -93,82 +93,77 @@ class Best(NamedTuple):
 
 
 def scoring_of(rule: Rule, n_stats: int) -> Scoring:
+    logs = weighted_logs() if rule.criterion == ENTROPY else np.zeros(0)
     return Scoring(
         rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.min_weight, rule.monotone,
-        rule.one_category, rule.random, rule.signs, rule.categorical, weighted_logs(),
+        rule.one_category, rule.random, rule.signs, rule.categorical, logs,
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def x_log_x(x, logs):
     return logs[x] if x < logs.shape[0] else float(x) * log(float(x))
 
 
-@njit(cache=True, nogil=True)
-def _child(rule, sums):
+@njit(cache=True, nogil=True, forceinline=True)
+def _child(kind, n_stats, logs, sums):
     """The share of one child in the score; NEVER where the child is not allowed."""
     score = 0.0
-    if rule.kind == SQUARED:
-        half = rule.n_stats // 2
+    if kind == SQUARED:
+        half = n_stats // 2
         for k in range(half):
             if sums[k] > 0:
                 g = float(sums[half + k])
                 score += g * g / float(sums[k])
         return score
-    if rule.kind == POISSON:
+    if kind == POISSON:
         g = float(sums[1])
         return g * log(g / float(sums[0])) if sums[1] > 0 else NEVER
-    weight, largest = np.int64(0), np.int64(0)
-    for k in range(rule.n_stats):
-        weight += sums[k]
-        largest = max(largest, sums[k])
-    if rule.kind == ERROR:
+    if kind == ERROR:
+        largest = np.int64(0)
+        for k in range(n_stats):
+            largest = max(largest, sums[k])
         return float(largest)
-    if rule.kind == ENTROPY:
-        for k in range(rule.n_stats):
-            score += x_log_x(sums[k], rule.logs)
-        return score - x_log_x(weight, rule.logs)
-    if rule.n_stats == 2:
+    weight, squares = np.int64(0), np.int64(0)
+    for k in range(n_stats):
+        weight += sums[k]
+        squares += sums[k] * sums[k]
+    if kind == ENTROPY:
+        for k in range(n_stats):
+            score += x_log_x(sums[k], logs)
+        return score - x_log_x(weight, logs)
+    if n_stats == 2:
         return -2.0 * (float(sums[0]) * float(sums[1]) / float(weight))
     if weight < EXACT_WEIGHT:
-        squares = np.int64(0)
-        for k in range(rule.n_stats):
-            squares += sums[k] * sums[k]
         return float(squares) / float(weight)
-    for k in range(rule.n_stats):
+    for k in range(n_stats):
         score += float(sums[k]) * float(sums[k]) / float(weight)
     return score
 
 
-@njit(cache=True, nogil=True)
-def _mean(rule, sums):
+@njit(cache=True, nogil=True, forceinline=True)
+def _mean(kind, sums):
     """The value that monotone constraints compare: share of class 1, or G / H."""
-    below = sums[0] if rule.kind >= SQUARED else sums[0] + sums[1]
+    below = sums[0] if kind >= SQUARED else sums[0] + sums[1]
     return float(sums[1]) / float(below) if below > 0 else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _weight(rule, sums):
+@njit(cache=True, nogil=True, forceinline=True)
+def _weight(kind, n_stats, sums):
     weight = sums[0]
-    if rule.kind < SQUARED:
-        for k in range(1, rule.n_stats):
+    if kind < SQUARED:
+        for k in range(1, n_stats):
             weight += sums[k]
     return weight
 
 
-@njit(cache=True, nogil=True)
-def _allowed(rule, left, right, sign, bounds):
-    """Rows and weight enough on both sides; on a monotone feature, values in order, within bounds.
+@njit(cache=True, nogil=True, forceinline=True)
+def _in_order(kind, left, right, sign, bounds):
+    """On a monotone feature: values of the children in order, and within bounds.
 
     Other features may leave the bounds: the values of their children are clipped.
     """
-    if rule.counted and min(left[rule.n_stats], right[rule.n_stats]) < rule.min_rows:
-        return False
-    if rule.min_weight > 0 and min(_weight(rule, left), _weight(rule, right)) < rule.min_weight:
-        return False
-    if sign == 0:
-        return True
-    a, b = _mean(rule, left), _mean(rule, right)
+    a, b = _mean(kind, left), _mean(kind, right)
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
 
 
@@ -193,26 +188,84 @@ def _scan_pairs(rule, cell, order, first, last, whole, l0, l1):
 
 
 @njit(cache=True, nogil=True)
+def _scan_classes(kind, logs, cell, order, first, last, whole, left, least):
+    """`_scan` for classes with rows enough on both sides (`least`; 0: nobody counts): one loop."""
+    best, at = NEVER, -1
+    n, counted = cell.shape[1] - (least > 0), least > 0
+    for i in range(last):
+        run = np.uint64(order[i])
+        weight_l, weight_r = np.int64(0), np.int64(0)
+        squares_l, squares_r = np.int64(0), np.int64(0)
+        largest_l, largest_r = np.int64(0), np.int64(0)
+        score_l, score_r = 0.0, 0.0
+        for c in range(n):
+            here = left[c] + cell[run, c]
+            there = whole[c] - here
+            left[c] = here
+            weight_l += here
+            weight_r += there
+            if kind == GINI:
+                squares_l += here * here
+                squares_r += there * there
+            elif kind == ENTROPY:
+                score_l += x_log_x(here, logs)
+                score_r += x_log_x(there, logs)
+            else:
+                largest_l, largest_r = max(largest_l, here), max(largest_r, there)
+        if counted:
+            left[n] += cell[run, n]
+            if min(left[n], whole[n] - left[n]) < least:
+                continue
+        if i < first:
+            continue
+        if kind == GINI:
+            score = float(squares_l) / float(weight_l) + float(squares_r) / float(weight_r)
+        elif kind == ENTROPY:
+            score = (score_l - x_log_x(weight_l, logs)) + (score_r - x_log_x(weight_r, logs))
+        else:
+            score = float(largest_l) + float(largest_r)
+        if score > best:
+            best, at = score, i
+    return best, at
+
+
+@njit(cache=True, nogil=True)
 def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
     """(score, last run on the left) of the best split after one of the runs first ... last - 1.
 
     `order` is how the runs follow each other, `start` what is on the left before them: the sums of
     missing values, or zeros.
     """
-    free = not rule.counted and sign == 0 and rule.min_weight == 0
-    if free and rule.n_stats == 2 and rule.kind in (GINI, SQUARED):
+    # what is used in the loop is named here: a rule handed on costs more than a score
+    kind, n_stats, logs, counted = rule.kind, rule.n_stats, rule.logs, rule.counted
+    min_rows, min_weight = rule.min_rows, rule.min_weight
+    free = not counted and sign == 0 and min_weight == 0
+    if free and n_stats == 2 and kind in (GINI, SQUARED):
         return _scan_pairs(rule, cell, order, first, last, whole, start[0], start[1])
-    best, at = NEVER, -1
-    left, right = work[0], work[1]
+    left, right, columns = work[0], work[1], cell.shape[1]
     left[:] = start
+    if kind < SQUARED and sign == 0 and min_weight == 0:
+        weight = _weight(kind, n_stats, whole)
+        if kind != GINI or (n_stats > 2 and weight < EXACT_WEIGHT):
+            least = min_rows if counted else 0
+            return _scan_classes(kind, logs, cell, order, first, last, whole, left, least)
+    best, at = NEVER, -1
     for i in range(last):
-        for c in range(left.shape[0]):
-            left[c] += cell[order[i], c]
+        run = np.uint64(order[i])
+        for c in range(columns):
+            left[c] += cell[run, c]
             right[c] = whole[c] - left[c]
-        if i >= first and _allowed(rule, left, right, sign, bounds):
-            score = _child(rule, left) + _child(rule, right)
-            if score > best:
-                best, at = score, i
+        if i < first or (counted and min(left[n_stats], right[n_stats]) < min_rows):
+            continue
+        if min_weight > 0:
+            lighter = min(_weight(kind, n_stats, left), _weight(kind, n_stats, right))
+            if lighter < min_weight:
+                continue
+        if sign != 0 and not _in_order(kind, left, right, sign, bounds):
+            continue
+        score = _child(kind, n_stats, logs, left) + _child(kind, n_stats, logs, right)
+        if score > best:
+            best, at = score, i
     return best, at
 
 
@@ -262,7 +315,7 @@ def _response(rule, sums, k):
     """Mean response of a category: share of class k, or G_k / H_k."""
     if rule.kind >= SQUARED:
         return float(sums[rule.n_stats // 2 + k]) / float(sums[k]) if sums[k] > 0 else 0.0
-    return float(sums[k]) / float(_weight(rule, sums))
+    return float(sums[k]) / float(_weight(rule.kind, rule.n_stats, sums))
 
 
 @njit(cache=True, nogil=True)
@@ -378,7 +431,7 @@ def gains(rule, sums, nodes, score, rounding, out):
         if score[i] == NEVER:
             out[i] = NEVER
             continue
-        before = _child(rule, sums[nodes[i]])
+        before = _child(rule.kind, rule.n_stats, rule.logs, sums[nodes[i]])
         gain = score[i] - before
         out[i] = gain if abs(gain) > rounding * abs(before) else 0.0
 

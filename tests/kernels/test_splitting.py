@@ -20,8 +20,8 @@ from ensemble_gpu.kernels.growing import (
     SQUARED,
     Rule,
     Splits,
-    left_table,
     subset_words,
+    unpacked,
 )
 from ensemble_gpu.kernels.splitting import Found, gains, scoring_of, search
 
@@ -86,8 +86,8 @@ def test_no_subset_of_categories_is_better_than_the_one_found(kind, data):
                     best = max(best, score(kind, left, whole - left))
     assert splits.score[0] == pytest.approx(best, rel=1e-12, abs=1e-9)
     assert splits.bin[0] == -1
-    table = left_table(splits.bin, splits.missing_left, splits.subset, WIDTH)[0]
-    table[-1] &= splits.has_missing[0]
+    table = unpacked(splits.subset)[0, :WIDTH]
+    table[-1] = splits.missing_left[0] & splits.has_missing[0]
     assert splits.left[0].tolist() == sums[table].sum(axis=0).tolist()
     assert splits.has_missing[0] == missing.any()
 
@@ -168,7 +168,7 @@ def test_rows_are_counted_where_children_must_keep_some():
     assert find(rule_of(GINI), sums[:, :, :2]).bin[0] == 0
 
 
-@pytest.mark.parametrize(("width", "words"), [(2, 1), (64, 1), (65, 2), (256, 4)])
+@pytest.mark.parametrize(("width", "words"), [(2, 1), (64, 1), (65, 2), (256, 4), (10**6, 1024)])
 def test_words_hold_a_bit_for_every_code(width, words):
     assert subset_words(np.array([True, False]), width) == words
     assert subset_words(np.array([False, False]), width) == 0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn import tree as peers
 
+from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.trees.problems import integer_weights, overlapping, without_ties
@@ -194,3 +195,63 @@ def test_one_class_is_a_single_leaf():
     assert found.get_n_leaves() == 1
     assert found.predict(X[:2]).tolist() == ["only", "only"]
     np.testing.assert_array_equal(found.predict_proba(X), 1.0)
+
+
+def many_values(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(X, y, labels): every value once; more of them than 16 bits count, and than a sample has."""
+    rng = np.random.default_rng(5)
+    X = np.stack([rng.permutation(n) / 2.0**18 for _ in range(3)], axis=1)  # float32 holds them
+    y = np.sin(9.0 * X[:, 0]) + 3.0 * X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+    return X, y, np.digitize(y, [0.0, 0.8])
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error"])
+def test_a_tree_is_exact_however_many_values_a_feature_has(criterion):
+    X, y, labels = many_values(140_000)
+    found, peer = both(criterion, min_samples_leaf=3_000)
+    target = y if criterion == "squared_error" else labels
+    assert_same_nodes(found.fit(X, target), peer.fit(X, target))
+    assert len(found.model_.nodes) > 30
+
+
+def test_a_full_tree_tells_any_two_values_apart():
+    X, _, _ = many_values(140_000)
+    labels = np.random.default_rng(0).integers(2, size=len(X))
+    assert DecisionTreeClassifier(max_bins=None).fit(X[:, :1], labels).score(X[:, :1], labels) == 1
+
+
+WIDE: list[dict[str, Any]] = [
+    {"criterion": "gini"},
+    {"criterion": "entropy", "min_samples_leaf": 3},
+    {"criterion": "error", "max_leaf_nodes": 30},
+    {"criterion": "gini", "splitter": "random", "max_features": 2},
+    {"criterion": "squared_error", "min_weight_fraction_leaf": 0.01},
+    {"criterion": "squared_error", "monotonic_cst": [0, 1, 0], "max_features": 2},
+    {"criterion": "poisson"},
+]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("params", WIDE, ids=str)
+def test_many_codes_give_one_tree_on_both_engines(params, holes, n_classes):
+    X, y, labels = many_values(5_000)
+    if holes:
+        X[::9, 0] = X[::7, 1] = np.nan
+    real = params["criterion"] in ("squared_error", "poisson")
+    target = np.exp(y) if real else np.minimum(labels, n_classes - 1)
+    estimator = DecisionTreeRegressor if real else DecisionTreeClassifier
+    own = estimator(max_bins=None, max_depth=7, random_state=0, **params)
+    alone = own.set_params(n_jobs=1).fit(X, target).model_
+    assert len(alone.nodes) > 20
+    assert own.set_params(n_jobs=2).fit(X, target).model_ == alone
+    with use_engine("reference"):
+        assert own.fit(X, target).model_ == alone
+
+
+def test_more_codes_than_16_bits_give_one_tree_on_both_engines():
+    X, _, labels = many_values(70_000)
+    own = DecisionTreeClassifier(max_bins=None, max_depth=3)
+    alone = own.fit(X, labels).model_
+    with use_engine("reference"):
+        assert own.fit(X, labels).model_ == alone

@@ -70,9 +70,10 @@ def _gaps(values, max_bins):
     return out
 
 
-def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[np.ndarray]:
+def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) -> list[np.ndarray]:
     """Gaps of every column (see data/binning.py), sorted by a few threads."""
-    chosen = rows[sample_positions(rows.shape[0])]
+    chosen = rows if max_bins is None else rows[sample_positions(rows.shape[0])]
+    most = max(2, rows.shape[0]) if max_bins is None else max_bins
     n_features = X.shape[1]
     dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
     sample = np.empty((n_features, chosen.shape[0]), dtype=dtype)
@@ -81,7 +82,7 @@ def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int, threads: int) -> list[n
 
     def one(feature: int) -> np.ndarray:
         sample[feature].sort()
-        return _gaps(sample[feature, : chosen.shape[0] - missing[feature]], max_bins)
+        return _gaps(sample[feature, : chosen.shape[0] - missing[feature]], most)
 
     if threads == 1 or sample.size < 100_000:
         return [one(f) for f in range(n_features)]
@@ -154,6 +155,21 @@ def encode(
     In memory a tile has its rows side by side or, `by_row`, a row its tiles.
     """
     n, n_features = rows.shape[0], X.shape[1]
+    tiles = -(-n_features // LANES)
+    shape, apart = (tiles, n, LANES), (n * LANES, LANES)
+    if by_row:
+        shape, apart = (n, tiles, LANES), (LANES, tiles * LANES)
+    kind = np.uint8 if width <= 256 else np.uint16 if width <= 1 << 16 else np.uint32
+    codes = np.zeros(shape, dtype=kind)
+    tiled = codes.transpose(1, 0, 2) if by_row else codes
+    if kind == np.uint32:  # guides would take more memory than X
+
+        def one(f: int) -> None:
+            _encode_column(X[rows, f], edges[f], width - 1, tiled, f)
+
+        with ThreadPoolExecutor(run.threads) as pool:
+            list(pool.map(one, range(n_features)))
+        return tiled
     longest = max((len(e) for e in edges), default=0)
     padded = np.full((n_features, 2 * longest + 1), np.inf)
     guides = np.zeros((n_features, GUIDE_BUCKETS), dtype=np.int32)
@@ -163,13 +179,17 @@ def encode(
         padded[f, : len(e)] = e
     n_edges = np.array([len(e) for e in edges], dtype=np.int64)
     _guides(padded, n_edges, low, scale, guides, steps)
-    tiles = -(-n_features // LANES)
-    shape, apart = (tiles, n, LANES), (n * LANES, LANES)
-    if by_row:
-        shape, apart = (n, tiles, LANES), (LANES, tiles * LANES)
-    codes = np.zeros(shape, dtype=np.uint8 if width <= 256 else np.uint16)
     run.limited_to(n * n_features, CELLS_PER_THREAD).call(
         _encode_serial, _encode_parallel,
         X, rows, padded, low, scale, guides, steps, width - 1, codes.reshape(-1), apart,
     )  # fmt: skip
-    return codes.transpose(1, 0, 2) if by_row else codes
+    return tiled
+
+
+def _encode_column(
+    x: np.ndarray, edges: np.ndarray, missing_code: int, out: np.ndarray, f: int
+) -> None:
+    """One feature of `encode`, by a search for every value."""
+    code = np.searchsorted(edges, x)
+    code[np.isnan(x)] = missing_code
+    out[f // LANES, :, f % LANES] = code

@@ -65,7 +65,7 @@ class CpuEngine:
     def adopt(self, array: np.ndarray) -> np.ndarray:
         return array
 
-    def gaps(self, X: np.ndarray, rows: np.ndarray, max_bins: int) -> list[np.ndarray]:
+    def gaps(self, X: np.ndarray, rows: np.ndarray, max_bins: int | None) -> list[np.ndarray]:
         return binning.gaps(X, rows, max_bins, self.run.threads)
 
     def encode(

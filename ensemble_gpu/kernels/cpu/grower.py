@@ -13,6 +13,7 @@ from ensemble_gpu.kernels.cpu import growing as kernels
 from ensemble_gpu.kernels.cpu import levels as whole_levels
 from ensemble_gpu.kernels.cpu import pair_splitting
 from ensemble_gpu.kernels.cpu.memory import room
+from ensemble_gpu.kernels.cpu.sorting import WIDE
 from ensemble_gpu.kernels.growing import (
     GINI,
     LEAF,
@@ -173,7 +174,7 @@ class CpuGrower:
         large = np.zeros(len(nodes), dtype=bool)
         if features is None:
             features = np.arange(self.p)[None, :]
-            large = size >= KEEP_ROWS
+            large = size >= (KEEP_ROWS if self.width <= WIDE else np.inf)
             self._find_sums(set(nodes[large].tolist()))
         at = np.flatnonzero(large)
         parts = np.array_split(

@@ -11,12 +11,13 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.kernels.cpu.class_splitting import present_classes, try_small
-from ensemble_gpu.kernels.cpu.sorting import SMALL, key_array
+from ensemble_gpu.kernels.cpu.sorting import SMALL, WIDE, key_array, sort_rows
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.kernels.protocol import PACK_BITS
 from ensemble_gpu.kernels.splitting import BIN, FEATURE, Best, Node, runs_of, try_feature
 
 FEATURES, ROWS = 8, 1024
+LOW_HALF = np.uint64(0xFFFFFFFF)
 # Neither half of the sums of so many packed values can overflow.
 PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 
@@ -94,6 +95,48 @@ def _collect(seen, sums, missing_code, code, cell, gone):
 
 
 @njit(cache=True, nogil=True)
+def _sorted_cells(codes, order, label, values, a, n, f, counted, missing_code, keys, other, code,
+                  cell, gone):  # fmt: skip
+    """`_collect` of rows that are sorted by their codes instead."""
+    low = sort_rows(codes, order, a, n, f, keys, other)
+    columns, labelled = cell.shape[1], label.shape[0] > 0
+    n_stats, m, last = columns - counted, -1, np.int64(-1)
+    for k in range(n):
+        own, t = np.int64(keys[k] >> np.uint64(32)), np.uint64(a) + (keys[k] & LOW_HALF)
+        if own != last:
+            m += 1
+            code[m], last = own + low, own
+            for c in range(columns):
+                cell[m, c] = 0
+        if labelled:
+            cell[m, np.uint64(label[t])] += values[t, 0]
+        else:
+            for s in range(n_stats):
+                cell[m, s] += values[t, s]
+        if counted:
+            cell[m, n_stats] += 1
+    gone[:] = 0
+    if code[m] == missing_code:
+        gone[:] = cell[m]
+        m -= 1
+    return m + 1 if labelled or counted else _without_zeros(code, cell, m + 1)
+
+
+@njit(cache=True, nogil=True)
+def _without_zeros(code, cell, n):
+    """Runs that add up to nothing count as absent, as in `_collect`."""
+    m = 0
+    for k in range(n):
+        occurs = False
+        for c in range(cell.shape[1]):
+            occurs = occurs or cell[k, c] != 0
+            cell[m, c] = cell[k, c]
+        code[m] = code[k]
+        m += occurs
+    return m
+
+
+@njit(cache=True, nogil=True)
 def split_nodes(
     rule, codes, order, label, values, width, starts, stops, features, wholes, bounds, keys, score,
     record, left, subset, free
@@ -103,10 +146,13 @@ def split_nodes(
     `free`: classes without conditions, so that small nodes have a search of their own.
     """
     columns, tried = rule.n_stats + rule.counted, features.shape[1]
-    sums = np.zeros((FEATURES, width, columns), dtype=np.int64)
-    seen = np.zeros((FEATURES, -(-width // 8) * 8), dtype=np.uint8)
-    code, cell = np.empty(width, dtype=np.int64), np.empty((width + 1, columns), dtype=np.int64)
-    ranks, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
+    wide, largest = width > WIDE, max(1, np.max(stops - starts))
+    added, room = (0, largest) if wide else (width, width)
+    sums = np.zeros((FEATURES, added, columns), dtype=np.int64)
+    seen = np.zeros((FEATURES, -(-added // 8) * 8), dtype=np.uint8)
+    sorted_, other = np.empty(room - added, np.uint64), np.empty(room - added, np.uint64)
+    code, cell = np.empty(room, dtype=np.int64), np.empty((room + 1, columns), dtype=np.int64)
+    ranks, work = np.empty(room, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
     gone = np.empty(columns, dtype=np.int64)
     own, classes = np.empty(SMALL, dtype=np.int64), np.empty(SMALL, dtype=np.int64)
     total, number = np.empty(SMALL, dtype=np.int64), np.zeros(columns, dtype=np.int64)
@@ -142,13 +188,19 @@ def split_nodes(
                     slot = 0
                 else:
                     slot = j - g
-                for start in range(a, stops[i], ROWS):
-                    stop = min(start + ROWS, stops[i])
-                    _add(
-                        codes, order, label, values, start, stop, f, rule.counted, sums[slot],
-                        seen[slot],
+                if wide:
+                    m = _sorted_cells(
+                        codes, order, label, values, a, n, f, rule.counted, width - 1, sorted_,
+                        other, code, cell, gone,
                     )  # fmt: skip
-                m = _collect(seen[slot], sums[slot], width - 1, code, cell, gone)
+                else:
+                    for start in range(a, stops[i], ROWS):
+                        stop = min(start + ROWS, stops[i])
+                        _add(
+                            codes, order, label, values, start, stop, f, rule.counted, sums[slot],
+                            seen[slot],
+                        )  # fmt: skip
+                    m = _collect(seen[slot], sums[slot], width - 1, code, cell, gone)
                 try_feature(rule, tries[j], code, cell, m, gone, node, width - 1, ranks, work, best)
         if small and at_feature >= 0 and record[i, FEATURE] == at_feature:
             _left_sums(codes, order, label, values, a, n, record[i], left[i])

@@ -11,7 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.kernels.cpu.sorting import PLACE, SHIFT, SMALL, key_array, sorted_keys
+from ensemble_gpu.kernels.cpu.sorting import (
+    SHIFT,
+    SMALL,
+    WIDE,
+    key_array,
+    sort_rows,
+    sorted_keys,
+)
 from ensemble_gpu.kernels.growing import GINI
 from ensemble_gpu.kernels.splitting import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
 
@@ -83,9 +90,15 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
 def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, rank, places, code, r0, r1):
     """Runs of a small node, sorted; how many. The missing code comes last."""
     sorted_keys(codes, order, a, n, f, keys, rank, places)
-    m, last = -1, np.int64(-1)
+    return _runs(label, values, a, n, classes, places, SHIFT, 0, code, r0, r1)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _runs(label, values, a, n, classes, keys, shift, low, code, r0, r1):
+    """Runs of rows that are sorted: a key is (code - low) 2^shift + place."""
+    m, last, mask = -1, np.int64(-1), (1 << shift) - 1
     for k in range(n):
-        own, t = np.int64(places[k]) >> SHIFT, a + (np.int64(places[k]) & PLACE)
+        own, t = (np.int64(keys[k]) >> shift) + low, a + (np.int64(keys[k]) & mask)
         if classes:
             w = values[t, 0]
             y = w if label[t] != 0 else np.int64(0)
@@ -176,12 +189,13 @@ def split_pairs(
 ):  # fmt: skip
     """The best split of each node; features [node, tried], or [1, tried] for all of them."""
     tried, classes = features.shape[1], label.shape[0] > 0
-    n_words = -(-width // 8)
+    wide, largest = width > WIDE, max(1, np.max(stops - starts))
+    n_words = 0 if wide else -(-width // 8)
     stride = np.uint64(16 * n_words)
     sums = np.zeros(FEATURES * 16 * n_words, dtype=np.int64)
     seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
     words = seen.view(np.uint64)
-    room = max(8 * n_words, SMALL) + 1
+    room = max(largest if wide else 8 * n_words, SMALL) + 1
     code, r0, r1 = (
         np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64),
         np.empty(room, dtype=np.int64),
@@ -189,6 +203,10 @@ def split_pairs(
     keys, places = key_array(codes, SMALL), key_array(codes, SMALL)
     rank = np.empty(SMALL, dtype=np.int16)
     scores = np.empty((5, room))
+    wide_keys, other_keys = (
+        np.empty(largest if wide else 0, dtype=np.uint64),
+        np.empty(largest if wide else 0, dtype=np.uint64),
+    )  # fmt: skip
     for i in range(starts.shape[0]):
         row = i if features.shape[0] > 1 else 0
         start, stop, t0, t1 = starts[i], stops[i], wholes[i, 0], wholes[i, 1]
@@ -196,7 +214,7 @@ def split_pairs(
         best = score[i]
         for g in range(0, tried, FEATURES):
             last = min(g + FEATURES, tried)
-            if not small:
+            if not small and not wide:
                 for a in range(start, stop, ROWS):
                     b = min(a + ROWS, stop)
                     for j in range(g, last):
@@ -213,6 +231,10 @@ def split_pairs(
                         codes, order, label, values, start, stop - start, np.uint64(f), classes,
                         keys, rank, places, code, r0, r1,
                     )  # fmt: skip
+                elif wide:
+                    n = stop - start
+                    low = sort_rows(codes, order, start, n, np.uint64(f), wide_keys, other_keys)
+                    m = _runs(label, values, start, n, classes, wide_keys, 32, low, code, r0, r1)
                 else:
                     m = _added_runs(
                         sums, np.uint64(j - g) * stride, words, (j - g) * n_words, n_words, code,

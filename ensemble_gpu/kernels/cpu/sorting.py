@@ -1,4 +1,4 @@
-"""The rows of a small node in order of a feature's codes."""
+"""The rows of a node in order of a feature's codes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-# Rows of a node that are sorted; beyond it they are added up by code.
+# Rows of a node that are sorted; beyond it they are added up by code,
 SMALL = 96
+# unless there are more codes than this: then most do not occur in a node, and all are sorted.
+WIDE = 4096
 LANES = 32  # keys that are compared at once; SMALL is a multiple
 SHIFT = 8  # bits of a key for the place of a row
 PLACE = (1 << SHIFT) - 1
@@ -22,7 +24,7 @@ def key_array(codes: Any, n: int) -> np.ndarray:
 
 @overload(key_array)
 def _key_array(codes, n):
-    kind = np.uint16 if codes.dtype == types.uint8 else np.uint32
+    kind = {types.uint8: np.uint16, types.uint16: np.uint32}.get(codes.dtype, np.uint64)
     return lambda codes, n: np.empty(n, dtype=kind)
 
 
@@ -44,3 +46,36 @@ def sorted_keys(codes, order, a, n, f, keys, rank, out):
             rank[t] = np.int16(rank[t] + np.int16(own < keys[t]))
     for t in range(n):
         out[rank[t]] = keys[t]
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(codes, order, a, n, f, keys, other):
+    """keys[:n] = (code - lowest) 2^32 + t of the rows order[a + t], ascending; the lowest code.
+
+    A radix sort of as many bits as the node's codes differ in.
+    """
+    low = high = np.uint64(codes[order[a], f])
+    for t in range(n):
+        code = np.uint64(codes[order[a + t], f])
+        low, high = min(low, code), max(high, code)
+        keys[t] = code
+    for t in range(n):
+        keys[t] = ((keys[t] - low) << np.uint64(32)) | np.uint64(t)
+    digit = np.uint64(8 if n < 2048 else 11)
+    mask = (np.uint64(1) << digit) - np.uint64(1)
+    counts = np.empty(mask + np.uint64(1), dtype=np.int64)
+    shift = np.uint64(32)
+    while (high - low) >> (shift - np.uint64(32)) > 0:
+        counts[:] = 0
+        for t in range(n):
+            counts[(keys[t] >> shift) & mask] += 1
+        total = 0
+        for d in range(counts.shape[0]):
+            total, counts[d] = total + counts[d], total
+        for t in range(n):
+            d = (keys[t] >> shift) & mask
+            other[counts[d]] = keys[t]
+            counts[d] += 1
+        keys[:n] = other[:n]
+        shift += digit
+    return np.int64(low)

@@ -1,26 +1,45 @@
 """The one import of numba's CUDA target, and how an array becomes a kernel argument.
 
 With the package numba-cuda installed `numba.cuda` is that package; without it, only the simulator
-inside numba is of use. Every kernel file takes `cuda` from here and keeps it as a module global,
-because the simulator replaces that global while a kernel runs. For the same reason a device
-function that uses `cuda` lives in the file of the kernels that call it.
+inside numba is of use. Every kernel file takes `cuda` from here and keeps it as a module global.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from numba import cuda
+from numba import cuda as numba_cuda
 
 from ensemble_gpu.kernels.cuda import available
 
 __all__ = ["cuda", "device_handle", "external_stream", "product", "simulator_handle", "use_device"]
 
+
+class _Simulated:
+    """`cuda` under the simulator: numba's module, or what stands for it while a kernel runs.
+
+    The simulator puts that into the globals of a kernel's file for a launch, but into those of a
+    device function's file call by call, where the threads of a block undo each other's.
+    """
+
+    def __init__(self, running: Callable[[], Any]) -> None:
+        self.running = running
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.running() or numba_cuda, name)
+
+
+cuda: Any = numba_cuda
 # a * b, rounded for itself: a compiler fuses no addition with it.
 product: Any = operator.mul
-if not available.simulated():
+if available.simulated():
+    from numba.cuda.simulator.kernel import _get_kernel_context
+
+    cuda = _Simulated(_get_kernel_context)
+else:
     from numba.cuda import libdevice
 
     product = libdevice.dmul_rn

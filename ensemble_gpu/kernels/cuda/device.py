@@ -121,3 +121,8 @@ def device_for(where: Where, plan: LaunchPlan | None) -> Device:
             "The CUDA engine runs on CUDA arrays; got NumPy arrays. device='cuda' moves them."
         )
     return CupyDevice(where, gpu.index_of(where.device), plan)
+
+
+def integers(array: np.ndarray, device: Device) -> Any:
+    """Small integers of the host as a kernel argument."""
+    return device.handle(device.where.put(np.ascontiguousarray(array, dtype=np.int32)))

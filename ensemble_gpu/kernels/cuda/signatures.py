@@ -9,17 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ensemble_gpu.kernels.cuda import (
-    binning,
-    evaluate,
-    forest,
-    growing,
-    histogram,
-    partition,
-    requantise,
-    rowwise,
-    score,
-)
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from ensemble_gpu.kernels.cuda.trees import best, forest, partition, splits, sums
 
 
 @dataclass(frozen=True)
@@ -119,14 +110,14 @@ KERNELS: dict[str, Any] = {
     "exponentiate": rowwise.exponentiate,
     "move": rowwise.move,
     "pack": rowwise.pack,
-    "sum_parts": growing.sum_parts,
-    "sum_direct": growing.sum_direct,
-    "subtract": growing.subtract,
-    "split_rows": growing.split_rows,
-    "split_rows_large": growing.split_rows_large,
-    "split_sums": growing.split_sums,
-    "split_sums_large": growing.split_sums_large,
-    "choose_feature": growing.choose_feature,
+    "sum_parts": sums.sum_parts,
+    "sum_direct": sums.sum_direct,
+    "subtract": sums.subtract,
+    "split_rows": splits.split_rows,
+    "split_rows_large": splits.split_rows_large,
+    "split_sums": splits.split_sums,
+    "split_sums_large": splits.split_sums_large,
+    "choose_feature": best.choose_feature,
     "mark": partition.mark,
     "scatter": partition.scatter,
     "restore": partition.restore,

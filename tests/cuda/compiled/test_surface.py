@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
+from pathlib import Path
 from typing import Any
 
 import array_api_strict
 import numpy as np
 import pytest
 
-from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
+from ensemble_gpu import (
+    AdaBoostClassifier,
+    BoostingClassifier,
+    BoostingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from ensemble_gpu.arrays.namespace import to_numpy
+from ensemble_gpu.kernels import cuda as engine_files
 
 DEVICE = array_api_strict.Device("device1")
 CASES: list[dict[str, Any]] = [
@@ -35,6 +46,21 @@ REGRESSORS: list[dict[str, Any]] = [
     {"loss": "absolute"},
     {"loss": "quantile", "quantile": 0.3},
     {"loss": "poisson", "step": "newton"},
+]
+TREES: list[tuple[Any, dict[str, Any]]] = [
+    (DecisionTreeClassifier, {"max_depth": 3, "class_weight": "balanced"}),
+    (DecisionTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 5, "ccp_alpha": 0.001}),
+    (DecisionTreeClassifier, {"criterion": "error", "min_samples_leaf": 4}),
+    (DecisionTreeClassifier, {"categorical_features": [2], "max_features": 2, "random_state": 0}),
+    (DecisionTreeRegressor, {"monotonic_cst": [1, 0, -1]}),
+    (DecisionTreeRegressor, {"splitter": "random", "max_depth": 3, "random_state": 0}),
+    (DecisionTreeRegressor, {"criterion": "poisson", "min_samples_leaf": 3}),
+    (RandomForestClassifier, {"n_estimators": 12, "oob_score": True, "random_state": 0}),
+    (RandomForestRegressor, {"n_estimators": 3, "max_samples": 0.5, "random_state": 0}),
+    (BoostingClassifier, {"n_estimators": 3, "max_depth": 2}),
+    (BoostingClassifier, {"n_estimators": 3, "max_depth": 2, "subsample": 0.5, "random_state": 0}),
+    (BoostingRegressor, {"n_estimators": 3, "max_leaf_nodes": 4, "loss": "absolute"}),
+    (BoostingRegressor, {"n_estimators": 3, "max_depth": 2, "min_samples_leaf": 3}),
 ]
 
 
@@ -60,6 +86,18 @@ def gradient_work(estimator: Any, case: dict[str, Any], n_classes: int, put: Any
     model = estimator(n_estimators=4, max_bins=6, **case)
     model.fit(placed[0], placed[1], sample_weight=placed[2])
     return [model.predict(placed[0]), *model.staged_predict(placed[0])]
+
+
+def tree_work(estimator: Any, case: dict[str, Any], put: Any) -> list[Any]:
+    """The leaves that rows reach too, where the estimator shows them."""
+    X, y, weights = data(3)
+    X[:, 2] = np.arange(60) % 5
+    if estimator.__name__.endswith("Regressor"):
+        y = np.abs(weights + y)
+    placed = [put(a) for a in (X, y, weights)]
+    model = estimator(max_bins=6, **case).fit(placed[0], placed[1], sample_weight=placed[2])
+    asked = [name for name in ("predict", "predict_proba", "apply") if hasattr(model, name)]
+    return [getattr(model, name)(placed[0]) for name in asked]
 
 
 def strict(array: np.ndarray) -> Any:
@@ -94,12 +132,34 @@ def calls() -> dict[str, set[str]]:
                 gradient_work(BoostingClassifier, case, n_classes, strict)
         for case in REGRESSORS:
             gradient_work(BoostingRegressor, case, 0, strict)
+        for estimator, case in TREES:
+            tree_work(estimator, case, strict)
     return noted
 
 
-def test_every_call_exists_in_cupy_with_its_keywords(calls: dict[str, set[str]]) -> None:
+def own_calls() -> dict[str, set[str]]:
+    """What the files of the CUDA engine take from the namespace `xp`, with their keywords."""
+    noted: dict[str, set[str]] = {}
+
+    def name_of(node: ast.AST) -> str | None:
+        """`name` of an expression xp.name or where.xp.name."""
+        if not isinstance(node, ast.Attribute):
+            return None
+        of = node.value
+        found = of.id if isinstance(of, ast.Name) else getattr(of, "attr", None)
+        return node.attr if found == "xp" else None
+
+    for path in Path(engine_files.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            name = name_of(node.func if isinstance(node, ast.Call) else node)
+            if name is not None:
+                keywords = node.keywords if isinstance(node, ast.Call) else []
+                noted.setdefault(name, set()).update(str(k.arg) for k in keywords)
+    return noted
+
+
+def check_cupy_has(calls: dict[str, set[str]]) -> None:
     cupy_namespace = pytest.importorskip("array_api_compat.cupy")
-    assert {"take", "sort", "searchsorted", "cumulative_sum", "argsort"} <= set(calls)
     for name, keywords in calls.items():
         function = getattr(cupy_namespace, name)
         if not keywords:
@@ -107,6 +167,19 @@ def test_every_call_exists_in_cupy_with_its_keywords(calls: dict[str, set[str]])
         parameters = inspect.signature(function).parameters
         open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
         assert open_ended or keywords <= set(parameters), name
+
+
+def test_every_call_exists_in_cupy_with_its_keywords(calls: dict[str, set[str]]) -> None:
+    assert {"take", "sort", "searchsorted", "cumulative_sum", "argsort"} <= set(calls)
+    check_cupy_has(calls)
+
+
+def test_what_the_engine_calls_itself_exists_in_cupy() -> None:
+    """Strict arrays never reach its files: the names are read from them."""
+    noted = own_calls()
+    assert "dtype" in noted["cumulative_sum"]  # the rows of a tree's nodes
+    assert {"stable"} == noted["argsort"]  # pairs of codes
+    check_cupy_has(noted)
 
 
 def test_a_missing_keyword_would_be_noticed() -> None:
@@ -117,7 +190,10 @@ def test_a_missing_keyword_would_be_noticed() -> None:
 
 def test_cupy_arrays_have_the_methods_that_the_engine_uses() -> None:
     cupy = pytest.importorskip("cupy")
-    for method in ("set", "get", "view", "__setitem__", "__cuda_array_interface__", "__dlpack__"):
+    for method in (
+        "set", "get", "view", "T", "nbytes", "shape", "__getitem__", "__setitem__", "__isub__",
+        "__rshift__", "__cuda_array_interface__", "__dlpack__",
+    ):  # fmt: skip
         assert hasattr(cupy.ndarray, method), method
     for name in ("from_dlpack", "asarray", "ascontiguousarray", "empty", "get_default_memory_pool"):
         assert hasattr(cupy, name), name
@@ -156,3 +232,19 @@ def test_no_gradient_of_a_regressor_moves(case: dict[str, Any]) -> None:
         assert ours.device == DEVICE
         if case.get("loss") != "poisson":  # its prediction is the library's exp
             np.testing.assert_array_equal(to_numpy(ours), expected)
+
+
+@pytest.mark.parametrize(("estimator", "case"), TREES)
+def test_no_tree_moves(estimator: Any, case: dict[str, Any]) -> None:
+    there, here = tree_work(estimator, case, strict), tree_work(estimator, case, np.asarray)
+    for ours, expected in zip(there, here, strict=True):
+        assert ours.device == DEVICE
+        np.testing.assert_array_equal(to_numpy(ours), expected)
+
+
+def test_numba_has_what_the_engine_uses() -> None:
+    from numba import cuda
+
+    assert "sync" in inspect.signature(cuda.as_cuda_array).parameters
+    assert {"external_stream", "gpus", "libdevice"} <= set(dir(cuda))
+    assert callable(cuda.libdevice.dmul_rn)

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import growing, histogram, requantise, score
+from ensemble_gpu.kernels.cuda import histogram, requantise, score
 from ensemble_gpu.kernels.cuda._numba import simulator_handle
 from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.trees import splits, sums
+from ensemble_gpu.kernels.cuda.trees.best import FOUND
 from ensemble_gpu.kernels.growing import SQUARED
 from ensemble_gpu.kernels.protocol import CONFIDENCE
 
 THREADS = 4
 LATE = 0.15  # seconds; the other threads need a few milliseconds
-SOURCES = {
-    module.__name__.rsplit(".", 1)[1]: Path(str(module.__file__)).read_text()
-    for module in (growing, histogram, requantise, score)
-}
+MODULES = {m.__name__.rsplit(".", 1)[1]: m for m in (histogram, requantise, score, splits, sums)}
+SOURCES = {name: Path(str(m.__file__)).read_text() for name, m in MODULES.items()}
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class _Tree:
             np.stack([h, g], axis=1),
         )  # fmt: skip
         self.features = np.arange(6, dtype=np.int32)[None, :]
-        self.best = np.zeros((1, 6)), np.zeros((1, 6, growing.FOUND + 2), dtype=np.int64)
+        self.best = np.zeros((1, 6)), np.zeros((1, 6, FOUND + 2), dtype=np.int64)
         self.search = (
             *(np.int32(v) for v in (SQUARED, 2, 1)), np.int64(0), np.int32(0),
             np.zeros(6, dtype=np.int32), np.zeros((1, 2)), np.zeros((1, 1), dtype=np.uint64),
@@ -193,8 +193,7 @@ def run_split_rows(module: Any) -> np.ndarray:
 
 def run_split_sums(module: Any) -> np.ndarray:
     tree, slots = _Tree(), np.zeros(1, dtype=np.int32)
-    sums = tree.sums(growing)
-    _launch(module.split_sums, sums, slots, tree.features, np.int32(5), *tree.search)
+    _launch(module.split_sums, tree.sums(sums), slots, tree.features, np.int32(5), *tree.search)
     return tree.found()
 
 
@@ -204,17 +203,17 @@ def _launch(kernel: Any, *args: Any) -> None:
 
 
 BARRIERS = [
-    Barrier("growing", "sum_parts", 1, "_clear(", 1, run_sum_parts),
-    Barrier("growing", "sum_parts", 2, "i = np.int32(parts", 1, run_sum_parts),
-    Barrier("growing", "split_rows_with", 1, "_clear(", 1, run_split_rows),
-    Barrier("growing", "split_rows_with", 2, "i = np.int32(ranges", 1, run_split_rows),
-    Barrier("growing", "split_rows_with", 3, "_write(", 1, run_split_rows),
-    Barrier("growing", "split_sums_with", 1, "k = np.int32(cuda", 0, run_split_sums),
-    Barrier("growing", "split_sums_with", 2, "_write(", 1, run_split_sums),
-    Barrier("growing", "_accumulate", 1, "scratch[tid] = total", 0, run_split_sums),
-    Barrier("growing", "_accumulate", 2, "while other < tid:", 1, run_split_sums),
-    Barrier("growing", "_block_best", 1, "scores[tid] = score", 2, run_split_sums),
-    Barrier("growing", "_block_best", 2, "if tid < half:", 1, run_split_sums),
+    Barrier("sums", "sum_parts", 1, "clear(", 1, run_sum_parts),
+    Barrier("sums", "sum_parts", 2, "i = np.int32(parts", 1, run_sum_parts),
+    Barrier("splits", "split_rows_with", 1, "clear(", 1, run_split_rows),
+    Barrier("splits", "split_rows_with", 2, "i = np.int32(ranges", 1, run_split_rows),
+    Barrier("splits", "split_rows_with", 3, "_write(", 1, run_split_rows),
+    Barrier("splits", "split_sums_with", 1, "k = np.int32(cuda", 0, run_split_sums),
+    Barrier("splits", "split_sums_with", 2, "_write(", 1, run_split_sums),
+    Barrier("splits", "_accumulate", 1, "scratch[tid] = total", 0, run_split_sums),
+    Barrier("splits", "_accumulate", 2, "while other < tid:", 1, run_split_sums),
+    Barrier("splits", "_block_best", 1, "scores[tid] = score", 2, run_split_sums),
+    Barrier("splits", "_block_best", 2, "if tid < half:", 1, run_split_sums),
     Barrier("histogram", "build", 1, "_clear(", 1, run_build),
     Barrier("histogram", "build", 2, "i = np.int32(parts", 1, run_build),
     Barrier("histogram", "update", 1, "_clear(", 1, run_update),
@@ -246,9 +245,7 @@ def is_wrong(barrier: Barrier, expected: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("barrier", BARRIERS, ids=str)
 def test_a_late_thread_is_waited_for(barrier: Barrier) -> None:
-    modules = (growing, histogram, requantise, score)
-    original = {m.__name__.rsplit(".", 1)[1]: m for m in modules}[barrier.module]
-    expected = barrier.run(original)
+    expected = barrier.run(MODULES[barrier.module])
     np.testing.assert_array_equal(barrier.run(changed(barrier, removed=False)), expected)
     assert is_wrong(barrier, expected)
 

@@ -226,8 +226,15 @@ def test_parts_cover_every_row_once_and_stay_within_a_class(blocks: int) -> None
 
 def test_too_many_rows_are_refused() -> None:
     layout = Layout(np.array([0, 2**31]), np.array([[0]]))
+    rows = np.broadcast_to(np.int64(0), (2**31,))
     with pytest.raises(ValueError, match="at most 2146435072 rows"):
-        cuda_engine().encode(np.zeros((1, 1)), [np.zeros(0)], np.zeros(1), layout)
+        cuda_engine().encode(np.zeros((1, 1)), [np.zeros(0)], rows, layout)
+
+
+def test_more_bins_than_16_bits_hold_are_refused() -> None:
+    edges = np.arange(2.0**16)
+    with pytest.raises(ValueError, match="at most 65535 bins a feature; got 65537"):
+        cuda_engine().encode(np.zeros((1, 1)), [edges], np.zeros(1, dtype=np.int64), None)
 
 
 @pytest.mark.parametrize("threads", [0, 3, 1024])

@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import (
-    binning,
-    evaluate,
-    forest,
-    growing,
-    histogram,
-    partition,
-    requantise,
-    rowwise,
-    score,
-)
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
-from ensemble_gpu.kernels.cuda.growing import MOST_CELLS
 from ensemble_gpu.kernels.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
+from ensemble_gpu.kernels.cuda.trees import best, forest, partition, splits, sums
+from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS
 from ensemble_gpu.kernels.growing import (
     GINI,
     LEAF,
@@ -43,7 +34,7 @@ from tests.cuda.simulator.problems import (
 )
 
 MODULES = (
-    binning, evaluate, forest, growing, histogram, partition, requantise, rowwise, score
+    best, binning, evaluate, forest, histogram, partition, requantise, rowwise, score, splits, sums
 )  # fmt: skip
 
 
@@ -84,10 +75,10 @@ def grow(engine: CudaEngine, codes: Codes) -> None:
             for tried in (None, np.zeros((1, 1), dtype=np.int64)):
                 grower.split(frontier(root, n_stats, tried))
             for words in (0, 1):
-                grower.is_leaf[:] = True
+                grower.rows.is_leaf[:] = True
                 grower.partition(root, replace(Splits.none(1, n_stats, words), feature=root))
             # nothing has been moved: say that the left child is small
-            grower.start[2:], grower.stop[1:] = [2, 2, 2], [2, n, n, n]
+            grower.rows.start[2:], grower.rows.stop[1:] = [2, 2, 2], [2, n, n, n]
             grower.pure(root)
             grower.nodes()
             grower.split(frontier(np.array([1, 2]), n_stats, None))

@@ -11,7 +11,7 @@ import pytest
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.kernels import exponential, rowwise
-from ensemble_gpu.kernels.cuda import engine as cuda_module
+from ensemble_gpu.kernels.cuda import pairs
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, PACK_BITS, RIGHT, Codes, Cut, Layout
 from tests.cuda.simulator.problems import cuda_engine, engines
@@ -112,7 +112,7 @@ def test_pairs_of_codes_are_counted(
 ) -> None:
     if codes_at_once is not None:
         cells = 2048 * -(-len(SHAPES[shape][0]) // 8)
-        monkeypatch.setattr(cuda_module, "PAIR_BYTES", 8 * cells * codes_at_once)
+        monkeypatch.setattr(pairs, "PAIR_BYTES", 8 * cells * codes_at_once)
     for engine in engines()[: 3 if codes_at_once is None else 1]:
         codes, ours = encoded(engine, shape)
         n = codes.shape[1]

@@ -10,9 +10,9 @@ import pytest
 
 from ensemble_gpu import use_engine
 from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.kernels.cuda import grower as cuda_grower
-from ensemble_gpu.kernels.cuda import growing
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.cuda.trees import grower as cuda_grower
+from ensemble_gpu.kernels.cuda.trees import kept, sums
 from ensemble_gpu.kernels.growing import (
     ENTROPY,
     ERROR,
@@ -179,17 +179,17 @@ def test_siblings_are_subtracted_and_sums_forgotten_give_the_same(
 ) -> None:
     case = Case("gini")
     taken: list[int] = []
-    subtract = growing.launch_subtract
+    subtract = sums.launch_subtract
 
     def counted(*args: Any) -> None:
         taken.append(args[2].shape[0])
         subtract(*args)
 
-    monkeypatch.setattr(growing, "launch_subtract", counted)
+    monkeypatch.setattr(sums, "launch_subtract", counted)
     test_growers_agree_level_by_level(case)
     assert sum(taken) > 0
     taken.clear()
-    monkeypatch.setattr(cuda_grower, "KEPT_BYTES", 0)
+    monkeypatch.setattr(kept, "KEPT_BYTES", 0)
     monkeypatch.setattr(cuda_grower, "CHUNK_BYTES", 1)  # a family, or a small node, at a time
     test_growers_agree_level_by_level(case)
     assert not taken
@@ -208,15 +208,16 @@ def test_sums_in_shared_memory_carry_into_the_upper_word() -> None:
     assert_equal_splits([g.split(given) for g in growers])
 
 
-def test_leaves_and_sums_by_index() -> None:
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_leaves_and_sums_by_index(dtype: Any) -> None:
     case = Case("", n=30, categorical=(1,))
     all_engines, codes = encoded(case)
     subset = np.zeros((5, subset_words(case.rule().categorical, codes[0].width)), dtype=np.uint64)
     subset[1, 0] = 0b10010
     tree = CodeTree(
-        np.array([0, 1, LEAF, LEAF, LEAF]), np.array([2, -1, -1, -1, -1]),
-        np.array([True, False, False, False, False]), np.array([1, 3, LEAF, LEAF, LEAF]),
-        np.array([2, 4, LEAF, LEAF, LEAF]), subset,
+        np.array([0, 1, LEAF, LEAF, LEAF], dtype), np.array([2, -1, -1, -1, -1], dtype),
+        np.array([True, False, False, False, False]), np.array([1, 3, LEAF, LEAF, LEAF], dtype),
+        np.array([2, 4, LEAF, LEAF, LEAF], dtype), subset,
     )  # fmt: skip
     values = np.random.default_rng(0).integers(-(2**40), 2**40, size=(30, 2))
     results = []

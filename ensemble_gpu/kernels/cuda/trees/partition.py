@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.growing import code_of
 from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.growing import LEAF
 
 # Columns of the nodes at hand: rows before its own, place of the first in `order`, and its split.

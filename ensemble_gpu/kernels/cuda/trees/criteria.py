@@ -17,48 +17,9 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda, product
+from ensemble_gpu.kernels.cuda.trees.words import value_at
 from ensemble_gpu.kernels.growing import ENTROPY, ERROR, EXACT_WEIGHT, GINI, POISSON, SQUARED
 from ensemble_gpu.kernels.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
-
-WORD = 0xFFFFFFFF
-
-
-@cuda.jit(device=True)
-def value_at(low, high, at):
-    return (np.int64(high[at]) << 32) + np.int64(low[at])
-
-
-@cuda.jit(device=True)
-def store(low, high, at, value):
-    low[at] = np.uint32(value & WORD)
-    high[at] = np.int32(value >> 32)
-
-
-@cuda.jit(device=True)
-def occurs(sums, t):
-    """Whether running sums change at code t."""
-    low, high, columns, _ = sums
-    c = np.int32(0)
-    while c < columns:
-        before = np.int64(0)
-        if t > 0:
-            before = value_at(low, high, np.int32((t - 1) * columns + c))
-        if value_at(low, high, np.int32(t * columns + c)) != before:
-            return True
-        c = np.int32(c + 1)
-    return False
-
-
-@cuda.jit(device=True)
-def any_missing(sums):
-    """Whether the sums of the missing code are not all zero."""
-    low, high, columns, absent = sums
-    c = np.int32(0)
-    while c < columns:
-        if value_at(low, high, np.int32(absent + c)) != 0:
-            return True
-        c = np.int32(c + 1)
-    return False
 
 
 @cuda.jit(device=True)
@@ -231,19 +192,3 @@ def score_of(rule, sums, at, side, sign, bounds, node):
     if rule[0] == GINI and rule[1] == 2:
         return product(-2.0, score)
     return score
-
-
-@cuda.jit(device=True)
-def remainder(draw, span):
-    """draw modulo span < 2^16, in steps of 16 bits: no division of 64-bit integers.
-
-    A quotient below 2^32 by span, rounded, has the right whole part: it is no integer or misses
-    the next by 1 / span at least.
-    """
-    rest = np.int64(0)
-    shift = np.int32(48)
-    while shift >= 0:
-        rest = (rest << 16) + np.int64((draw >> np.uint64(shift)) & np.uint64(65535))
-        rest -= np.int64(np.float64(rest) / np.float64(span)) * span
-        shift = np.int32(shift - 16)
-    return np.int32(rest)

@@ -1,0 +1,78 @@
+"""Nodes whose splits the host scores, with the code of the other engines.
+
+From the sums of large nodes and from the rows of small ones, whichever are fewer numbers to copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu import growing
+from ensemble_gpu.kernels.cuda import histogram
+from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
+from ensemble_gpu.kernels.growing import Frontier, Rule
+from ensemble_gpu.kernels.splitting import Found, search, wholes_of
+
+host_growing: Any = growing
+
+
+@dataclass(frozen=True)
+class HostSearch:
+    """Writes the best splits of the nodes `at` of a frontier into their places of `found`."""
+
+    rule: Rule
+    scoring: Any
+    rows: NodeRows
+
+    def from_rows(self, frontier: Frontier, at: np.ndarray, found: Found) -> None:
+        """The rows' codes and values to the host, and the CPU engine's search."""
+        own, where, xp = self.rows, self.rows.device.where, self.rows.device.where.xp
+        nodes = frontier.nodes[at]
+        start, size = own.start[nodes], own.sizes(nodes)
+        stop = np.cumsum(size)
+        places = np.arange(stop[-1]) + np.repeat(start - stop + size, size)
+        rows = xp.take(own.order, where.put(places))
+        lanes = 1 << own.codes.lane_bits
+        words = where.host(xp.take(own.codes.array, rows, axis=0))
+        codes = words.view(np.uint8 if lanes == histogram.TILE_LANES else np.uint16)
+        label = np.zeros(0)
+        if own.labelled:
+            label = where.host(xp.take(own.label, rows))
+        values = where.host(xp.take(own.values, rows, axis=0))
+        features = np.arange(own.p)[None, :]
+        if frontier.features is not None:
+            features = frontier.features[at]
+        arrays = [a[at] for a in found.arrays]
+        host_growing.split_nodes(
+            self.scoring, codes, np.arange(stop[-1], dtype=np.uint32),
+            label.astype(np.uint8 if own.n_stats <= 256 else np.uint32), values, own.width,
+            stop - size, stop, features, wholes_of(frontier.sums[at], size, self.rule),
+            frontier.bounds[at], frontier.keys[at], *arrays, False,
+        )  # fmt: skip
+        _write(arrays, at, found)
+
+    def from_sums(
+        self, frontier: Frontier, at: np.ndarray, features: np.ndarray | None, sums: Any,
+        slots: np.ndarray, found: Found,
+    ) -> None:  # fmt: skip
+        """Sums to the host, and its search."""
+        own = self.rows
+        if features is None:
+            features = np.tile(np.arange(own.p), (len(at), 1))
+        cells = own.device.where.host(sums)[slots]
+        cells = cells.reshape(len(at), features.shape[1], own.width, -1)
+        n_rows = own.sizes(frontier.nodes[at])
+        arrays = [a[at] for a in found.arrays]
+        search(
+            self.scoring, cells, features, wholes_of(frontier.sums[at], n_rows, self.rule),
+            frontier.bounds[at], frontier.keys[at], *arrays,
+        )  # fmt: skip
+        _write(arrays, at, found)
+
+
+def _write(arrays: list[np.ndarray], at: np.ndarray, found: Found) -> None:
+    for whole, array in zip(found.arrays, arrays, strict=True):
+        whole[at] = array
