@@ -37,6 +37,17 @@ class Plan:
     min_weight: float
 
 
+@dataclass(frozen=True)
+class Described:
+    """What is known of the nodes of a grown tree besides their sums: one entry a node.
+
+    `rest` belongs to the mean of y (None: nothing does).
+    """
+
+    impurity: np.ndarray
+    rest: np.ndarray | None
+
+
 @njit(cache=True, nogil=True)
 def _preorder(left, out):
     """out[i] = node at position i when every node comes before its left, then its right subtree."""
@@ -73,11 +84,16 @@ def in_preorder(grown: Grown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return order, left, right
 
 
+def subset_rows(tested: np.ndarray) -> np.ndarray:
+    """Which subset every node has, those that are tested by one in their order; LEAF elsewhere."""
+    return np.where(tested, np.cumsum(tested) - 1, LEAF) if tested.any() else no_subset(len(tested))
+
+
 def grow_tree(
     engine: Engine, matrix: BinnedMatrix, statistics: Statistics, plan: Plan, number: int,
     rows: Any | None = None, counts: Any | None = None,
-) -> tuple[Grown, np.ndarray]:  # fmt: skip
-    """Tree `number` from the rows that counts says, and its impurities."""
+) -> tuple[Grown, Described]:  # fmt: skip
+    """Tree `number` from the rows that counts says, and what is known of its nodes."""
     sample = statistics.sample(rows, counts, engine.where.xp)
     total = float(engine.where.xp.sum(sample.values[:, 0]))  # the weight; 0 of rows not drawn
     least = statistics.in_scores(plan.min_impurity_decrease * total)
@@ -95,35 +111,44 @@ def grow_tree(
         statistics.labelled,
     )  # fmt: skip
     del grower
-    second = None
+    second = rest = None
     if statistics.second is not None:
-        second = _second_sums(engine, matrix, statistics, grown, rows, counts)
+        more = _more_sums(engine, matrix, statistics, grown, rows, counts)
+        second, rest = more[:, 0], statistics.rest(grown.sums, more[:, 1:])
     impurity = statistics.impurities(grown.sums, second)
     if plan.ccp_alpha > 0.0:
         risk = impurity * statistics.weight(grown.sums) / total
         grown = pruned(grown, risk, plan.ccp_alpha)
-    return grown, impurity
+    return grown, Described(impurity, rest)
 
 
-def _second_sums(
+def _more_sums(
     engine: Engine, matrix: BinnedMatrix, statistics: Statistics, grown: Grown, rows: Any,
     counts: Any,
 ) -> np.ndarray:  # fmt: skip
-    """Sums of w times `second` of every node: of the leaves, then of their parents."""
+    """Sums of w times `second`, then of w times each digit, of every node."""
     xp = engine.where.xp
     weights = statistics.weights if counts is None else statistics.weights * counts
     leaf = engine.leaves(matrix.codes, grown.code_tree())
-    values = (weights * statistics.second)[:, None]
+    values = xp.stack([weights * x for x in (statistics.second, *statistics.digits)], axis=1)
     if rows is not None:
         leaf, values = xp.take(leaf, rows), xp.take(values, rows, axis=0)
-    sums = engine.sums_by(leaf, values, len(grown.feature))[:, 0]
-    for node in np.flatnonzero(grown.feature != LEAF)[::-1]:
-        sums[node] = sums[grown.left[node]] + sums[grown.left[node] + 1]
+    sums = engine.sums_by(leaf, values, len(grown.feature))
+    _add_children(grown.feature, grown.left, sums)
     return sums
 
 
+@njit(cache=True, nogil=True)
+def _add_children(feature, left, sums):
+    """From the sums of leaves those of their parents, which have lower numbers."""
+    for node in range(feature.shape[0] - 1, -1, -1):
+        if feature[node] != LEAF:
+            for c in range(sums.shape[1]):
+                sums[node, c] = sums[left[node], c] + sums[left[node] + 1, c]
+
+
 def to_forest(
-    grown: Grown, impurity: np.ndarray, matrix: BinnedMatrix, statistics: Statistics,
+    grown: Grown, described: Described, matrix: BinnedMatrix, statistics: Statistics,
     categories: dict[int, np.ndarray],
 ) -> Forest:  # fmt: skip
     """The grown tree as a model: thresholds instead of bins, values instead of sums."""
@@ -131,10 +156,8 @@ def to_forest(
     feature, sums = grown.feature[order], grown.sums[order]
     inner = feature != LEAF
     tested = inner & (grown.bin[order] < 0)
-    subset = no_subset(len(order))
-    if tested.any():
-        subset = np.where(tested, np.cumsum(tested) - 1, LEAF)
-    values = statistics.values(sums)
+    rest = None if described.rest is None else described.rest[order]
+    values = statistics.values(sums, rest)
     if grown.bounds.shape[1]:
         values = _clipped(values, grown.bounds[order], statistics)
     nodes = Nodes(
@@ -143,9 +166,9 @@ def to_forest(
         grown.missing_left[order] & inner,
         left,
         right,
-        subset,
+        subset_rows(tested),
         values,
-        impurity[order],
+        described.impurity[order],
         grown.n_rows[order],
         statistics.weight(sums) * statistics.weight_unit,
     )

@@ -4,6 +4,12 @@ classes       label and integer weight; value of a node: the shares of the class
 squared       (w, w t), t = (y - shift) / unit rounded to an integer; value: the mean of y.
 poisson       the same without a shift; value: the mean of y.
 
+What rounding takes from y is kept in further integers, its digits d_1, d_2, ...:
+
+    y = shift + unit t + unit_1 d_1 + unit_2 d_2 + ...
+
+Trees grow on t alone; values are the means of all of it, so that a leaf of one row has its y.
+
 Impurities H, with p_k the shares of a node and m its mean:
 
     gini 1 - sum p_k^2      entropy -sum p_k log2 p_k      error 1 - max p_k
@@ -30,6 +36,9 @@ REAL_CRITERIA = {"squared_error": SQUARED, "poisson": POISSON}
 CLASS_WEIGHT_BITS, WEIGHT_BITS, TARGET_BITS = 50, 31, 40
 # |sum of w t| stays below 2^61, also where a bootstrap draws a heavy row up to 16 times.
 SUM_BITS = 57
+# Digits of the targets hold this many bits together, if they need them.
+DIGIT_BITS = 80
+SMALLEST_UNIT = 2.0**-1070
 
 
 @dataclass(frozen=True)
@@ -37,8 +46,8 @@ class Statistics:
     """The rows of a matrix as a tree sees them; how its sums are read.
 
     `weights` int64 [rows], `weight_unit` the user's weight of one of them; `target` the label, or
-    t with y = shift + unit t. `second` [rows], in units of `second_unit`, makes the impurity of a
-    regression: t^2 (in units of t^2), or y ln y.
+    t with y = shift + unit t + ... `second` [rows], in units of `second_unit`, makes the impurity
+    of a regression: t^2 (in units of t^2), or y ln y. `digits` [rows] each are in `digit_units`.
     """
 
     criterion: int
@@ -50,6 +59,8 @@ class Statistics:
     unit: float = 1.0
     second: Any | None = None
     second_unit: float = 1.0
+    digits: tuple[Any, ...] = ()
+    digit_units: tuple[float, ...] = ()
 
     @property
     def labelled(self) -> bool:
@@ -74,12 +85,22 @@ class Statistics:
         """Integer weight of nodes with these sums."""
         return sums.sum(axis=1) if self.labelled else sums[:, 0]
 
-    def values(self, sums: np.ndarray) -> np.ndarray:
-        """Class shares, or the mean of y: [node, output]."""
+    def values(self, sums: np.ndarray, rest: np.ndarray | None) -> np.ndarray:
+        """Class shares, or the mean of y: [node, output]; `rest` is what the digits add to it."""
         weight = self.weight(sums).astype(np.float64)[:, None]
         if self.labelled:
             return sums / weight
-        return self.shift + self.unit * (sums[:, 1:] / weight)
+        mean = self.shift + self.unit * (sums[:, 1:] / weight)
+        return mean if rest is None else mean + rest[:, None]
+
+    def rest(self, sums: np.ndarray, digits: np.ndarray) -> np.ndarray | None:
+        """Means of unit_1 d_1 + unit_2 d_2 + ..., the smallest first, of their sums [node, j]."""
+        weight = self.weight(sums).astype(np.float64)
+        rest = None
+        for j in reversed(range(len(self.digit_units))):
+            mean = self.digit_units[j] * (digits[:, j] / weight)
+            rest = mean if rest is None else mean + rest
+        return rest
 
     def impurities(self, sums: np.ndarray, second: np.ndarray | None) -> np.ndarray:
         """Impurity of nodes; `second` are their sums of w times `second`."""
@@ -126,9 +147,33 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
     unit = _unit(reach, bits)
     units = middle / unit if reach > 0.0 else math.inf
     shift = float(np.rint(units)) * unit if math.isfinite(units) else middle
-    t = xp.astype(xp.round((y - shift) / unit), xp.int64)
-    real = Statistics(kind, 0, t, q, weight_unit, shift, unit)
+    t = xp.round((y - shift) / unit)
+    digits, units = _digits(y - (shift + unit * t), unit, bits, xp)
+    real = Statistics(
+        kind, 0, xp.astype(t, xp.int64), q, weight_unit, shift, unit, digits=digits,
+        digit_units=units,
+    )  # fmt: skip
     return replace(real, **_second(real, engine, bits))
+
+
+def _digits(
+    rest: Any, unit: float, bits: int, xp: Any
+) -> tuple[tuple[Any, ...], tuple[float, ...]]:
+    """Digits of `bits` bits each, and their units, until nothing is left (or nothing that counts).
+
+    Units are powers of two, and every difference is exact.
+    """
+    digits: list[Any] = []
+    units: list[float] = []
+    while len(units) * bits < DIGIT_BITS and bool(xp.any(rest != 0.0)):
+        unit = math.ldexp(unit, -bits)
+        if unit < SMALLEST_UNIT:
+            break
+        digit = xp.round(rest / unit)
+        rest = rest - unit * digit
+        digits.append(xp.astype(digit, xp.int64))
+        units.append(unit)
+    return tuple(digits), tuple(units)
 
 
 def _second(real: Statistics, engine: Engine, bits: int) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import Any
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from ensemble_gpu.arrays import cupy as gpu
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
 from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
@@ -28,8 +30,8 @@ class _OneTree(TreeEstimator):
 
     def _grow(self, prepared: Prepared) -> None:
         engine, matrix, statistics = prepared.engine, prepared.matrix, prepared.statistics
-        grown, impurity = grow_tree(engine, matrix, statistics, prepared.plan, 0)
-        self.model_ = to_forest(grown, impurity, matrix, statistics, prepared.categories.values)
+        grown, described = grow_tree(engine, matrix, statistics, prepared.plan, 0)
+        self.model_ = to_forest(grown, described, matrix, statistics, prepared.categories.values)
 
     def get_depth(self) -> int:
         """Edges on the longest way from the root to a leaf."""
@@ -60,11 +62,12 @@ class _OneTree(TreeEstimator):
         """
         fresh = type(self)(**{**self.get_params(deep=False), "ccp_alpha": 0.0})
         fresh._check_parameters()
-        prepared = fresh._prepare(X, y, sample_weight)
-        statistics = prepared.statistics
-        grown, impurity = grow_tree(prepared.engine, prepared.matrix, statistics, prepared.plan, 0)
+        with gpu.current(locate(X), "growing trees"):
+            prepared = fresh._prepare(X, y, sample_weight)
+            statistics, plan = prepared.statistics, prepared.plan
+            grown, described = grow_tree(prepared.engine, prepared.matrix, statistics, plan, 0)
         weight = statistics.weight(grown.sums)
-        alphas, risks = pruning_path(grown, impurity * weight / weight[0])
+        alphas, risks = pruning_path(grown, described.impurity * weight / weight[0])
         return Bunch(ccp_alphas=alphas, impurities=risks)
 
 

@@ -255,3 +255,25 @@ def test_more_codes_than_16_bits_give_one_tree_on_both_engines():
     alone = own.fit(X, labels).model_
     with use_engine("reference"):
         assert own.fit(X, labels).model_ == alone
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e9, -3e-5])
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_leaf_of_one_row_has_its_target_to_the_last_bit(weighted, scale, shift):
+    rng = np.random.default_rng(2)
+    X = rng.permutation(1000).reshape(-1, 1).astype(np.float64)
+    y = scale * (rng.normal(size=1000) + shift)
+    weights = rng.uniform(0.5, 1.5, size=1000) if weighted else None
+    found = DecisionTreeRegressor(max_bins=None).fit(X, y, weights)
+    assert found.get_n_leaves() == len(np.unique(y)) == 1000
+    np.testing.assert_array_equal(found.predict(X), y)
+
+
+def test_means_of_a_skewed_target_are_those_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    X = rng.random((4000, 3)).astype(np.float32).astype(np.float64)
+    y = np.exp(4.0 * X[:, 0] + rng.normal(size=4000))
+    found, peer = both("squared_error", max_leaf_nodes=40)
+    predicted = peer.fit(X, y).predict(X)
+    np.testing.assert_allclose(found.fit(X, y).predict(X), predicted, rtol=1e-12)
