@@ -451,6 +451,11 @@ class Found:
     def arrays(self) -> tuple[np.ndarray, ...]:
         return self.score, self.record, self.left, self.subset
 
+    def take(self, other: Found, at: np.ndarray) -> None:
+        """The splits of other nodes `at`."""
+        for own, array in zip(self.arrays, other.arrays, strict=True):
+            own[at] = array[at]
+
     def splits(self) -> Splits:
         feature, last_bin, above, missing_left, has_missing = np.ascontiguousarray(self.record.T)
         return Splits(

@@ -148,10 +148,10 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
     units = middle / unit if reach > 0.0 else math.inf
     shift = float(np.rint(units)) * unit if math.isfinite(units) else middle
     t = xp.round((y - shift) / unit)
-    digits, units = _digits(y - (shift + unit * t), unit, bits, xp)
+    digits, digit_units = _digits(y - (shift + unit * t), unit, bits, xp)
     real = Statistics(
         kind, 0, xp.astype(t, xp.int64), q, weight_unit, shift, unit, digits=digits,
-        digit_units=units,
+        digit_units=digit_units,
     )  # fmt: skip
     return replace(real, **_second(real, engine, bits))
 

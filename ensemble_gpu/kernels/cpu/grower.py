@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -28,7 +29,11 @@ from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
-KEEP_ROWS = 4096
+KEEP_ROWS = 1024
+# Cells of sums that there is room for at first; what is not used takes no memory.
+FIRST_CELLS = 1 << 20
+# Moving a row costs as much as adding it up for so many features.
+MOVE = 8
 # Levels after which codes are laid out anew.
 TIDY = 6
 # Rows times features below which a second thread costs more than it brings.
@@ -53,12 +58,74 @@ def by_row(codes: Codes) -> np.ndarray:
         return codes.columns["rows"]
 
 
+def by_column(codes: Codes) -> np.ndarray:
+    """The codes as [row, feature], those of a feature side by side; made once."""
+    rows = by_row(codes)
+    with _BY_ROW:
+        if "columns" not in codes.columns:
+            columns = np.empty((codes.n_features, codes.n_rows), dtype=rows.dtype)
+            growing.transpose(rows, columns)
+            codes.columns["columns"] = columns.T
+        return codes.columns["columns"]
+
+
+class KeptSums:
+    """Sums [feature, code, column] of nodes, in the slots of one array."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.pool = np.empty((0, *shape), dtype=np.int64)
+        self.slot: dict[int, int] = {}  # of a node
+        self.inherited: dict[int, int] = {}  # of a left child: its parent's
+        self.free: list[int] = []
+
+    def _new(self) -> int:
+        if not self.free:
+            n = len(self.pool)
+            few = max(1, FIRST_CELLS // math.prod(self.pool.shape[1:]))
+            more = np.empty((max(few, 2 * n), *self.pool.shape[1:]), dtype=np.int64)
+            more[:n] = self.pool
+            self.pool, self.free = more, list(range(len(more) - 1, n - 1, -1))
+        return self.free.pop()
+
+    def plan(self, nodes: np.ndarray, size: np.ndarray) -> list[tuple[int, int, int]]:
+        """(node to add up, its slot, the slot to take that from or -1) for the sums of nodes.
+
+        Of two children the smaller one is added up; what it leaves of their parent's sums are the
+        other's.
+        """
+        wanted, tasks = set(nodes.tolist()), []
+        for left in sorted({node - (node + 1) % 2 for node in wanted}):
+            parent = self.inherited.pop(left, None)
+            if parent is None:
+                own = [node for node in (left, left + 1) if node in wanted]
+                self.slot |= {node: self._new() for node in own}
+                tasks += [(node, self.slot[node], -1) for node in own]
+                continue
+            small, large = (left, left + 1) if size[left] <= size[left + 1] else (left + 1, left)
+            self.slot |= {small: self._new(), large: parent}
+            tasks.append((small, self.slot[small], parent))
+        return tasks
+
+    def inherit(self, nodes: np.ndarray, first: int) -> None:
+        """The nodes are divided: their sums are for the children first, first + 1, ..."""
+        for i, node in enumerate(nodes.tolist()):
+            if node in self.slot:
+                self.inherited[first + 2 * i] = self.slot.pop(node)
+
+    def drop_inherited(self) -> None:
+        """No child asked for them."""
+        self.free += self.inherited.values()
+        self.inherited.clear()
+
+
 class CpuGrower:
     """One tree; `threads` share the features of a node (or the nodes, where features are drawn)."""
 
     def __init__(self, codes: Codes, sample: Sample, rule: Rule, threads: int, map_: Map) -> None:
         self.matrix, self.width, self.p = by_row(codes), codes.width, codes.n_features
         self.codes = self.matrix
+        # a split reads one code of every row
+        self.columns = by_column(codes) if sample.rows is None else None
         self.rule, self.n_stats = rule, sample.n_stats
         self.scoring = scoring_of(rule, sample.n_stats)
         self.threads, self.map = threads, map_
@@ -89,8 +156,8 @@ class CpuGrower:
         self.stop = np.full(1, len(self.order), dtype=np.int64)
         self.leaf = np.ones(1, dtype=bool)
         self.n_nodes = 1
-        self.sums: dict[int, np.ndarray] = {}
-        self.inherited: dict[int, np.ndarray] = {}  # a left child: the sums of its parent
+        columns = self.n_stats + self.scoring.counted
+        self.sums = KeptSums((self.p, self.width, columns))
         movable = self.order, self.label, self.values
         self.others = tuple(room(a.shape, a.dtype) for a in movable)
 
@@ -175,18 +242,50 @@ class CpuGrower:
         if features is None:
             features = np.arange(self.p)[None, :]
             large = size >= (KEEP_ROWS if self.width <= WIDE else np.inf)
-            self._find_sums(set(nodes[large].tolist()))
-        at = np.flatnonzero(large)
-        parts = np.array_split(
-            at, min(self._threads(len(at) * self.width, self.p), max(1, len(at)))
-        )
-        self.map(lambda part: self._search(frontier, part, wholes, found), parts)
+        if large.any():
+            self._split_sums(frontier, np.flatnonzero(large), wholes, found)
         if not large.all():
             if self.moves >= TIDY and not large.any():
                 self._tidy()
             self._split_rows(frontier, features, np.flatnonzero(~large), wholes, found)
-        self.inherited.clear()
+        self.sums.drop_inherited()
         return found.splits()
+
+    def _split_sums(
+        self, frontier: Frontier, at: np.ndarray, wholes: np.ndarray, found: Found
+    ) -> None:
+        """Splits of the nodes at these places of the frontier, from sums that are kept.
+
+        Every thread has its features: it adds up the smaller child of each pair, takes the other
+        one's sums from their parent's, and searches them all.
+        """
+        size, kept = self.stop - self.start, self.sums
+        tasks = kept.plan(frontier.nodes[at], size)
+        build = np.array(tasks, dtype=np.int64).reshape(-1, 3)
+        slots = np.array([kept.slot[node] for node in frontier.nodes[at].tolist()])
+        adds = self.start[build[:, 0]], self.stop[build[:, 0]], build[:, 1], build[:, 2], kept.pool
+        units = self.codes.shape[1] // 8 if self.fast else self.p
+        threads = min(self._threads(int(size[build[:, 0]].sum()) + len(at), self.p), units)
+        own = [Found(len(at), self.rule, self.n_stats, self.width) for _ in range(threads)]
+
+        def run(t: int) -> None:
+            part = units * t // threads, units * (t + 1) // threads
+            if self.fast:
+                growing.split_pair_sums(
+                    self.rule.criterion, self.codes.view(np.uint64), self.order, self.label,
+                    self.values, *adds, *part, slots, wholes[at], *own[t].arrays[:3],
+                )  # fmt: skip
+            else:
+                growing.split_sums(
+                    self.scoring, *self.rows, *adds, *part, slots, wholes[at],
+                    frontier.bounds[at], frontier.keys[at], *own[t].arrays,
+                )  # fmt: skip
+
+        self.map(run, range(threads))
+        for other in own[1:]:  # of equal scores the first feature's
+            own[0].take(other, other.score > own[0].score)
+        for whole, array in zip(found.arrays, own[0].arrays, strict=True):
+            whole[at] = array
 
     def _split_rows(
         self, frontier: Frontier, features: np.ndarray, at: np.ndarray, wholes: np.ndarray,
@@ -225,83 +324,25 @@ class CpuGrower:
         bounds = [0, *cuts.tolist(), len(sizes)]
         return [slice(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def _find_sums(self, nodes: set[int]) -> None:
-        """Sums [feature, code, column] of nodes: added up, or the parent's less the sibling's."""
-        size = self.stop - self.start
-        for left in sorted({node - (node + 1) % 2 for node in nodes}):
-            wanted = [node for node in (left, left + 1) if node in nodes]
-            parent = self.inherited.pop(left, None)
-            if parent is None:
-                for node in wanted:
-                    self.sums[node] = self._build(node)
-                continue
-            small, large = (left, left + 1) if size[left] <= size[left + 1] else (left + 1, left)
-            self.sums[small] = self._build(small)
-            if large in wanted:
-                parent -= self.sums[small]
-                self.sums[large] = parent
-            if small not in wanted:
-                del self.sums[small]
-
-    def _build(self, node: int) -> np.ndarray:
-        columns = self.n_stats + self.scoring.counted
-        sums = np.zeros((self.p, self.width, columns), dtype=np.int64)
-        start, stop = self.start[node], self.stop[node]
-        order, label, values = self.order, self.label, self.values
-        words, units = self.codes.view(np.uint64), self.p
-        if self.fast:
-            units = words.shape[1]
-        threads = min(self._threads(stop - start, self.p), units)
-        bounds = [units * t // threads for t in range(threads + 1)]
-
-        def run(t: int) -> None:
-            part = start, stop, bounds[t], bounds[t + 1]
-            if self.fast:
-                growing.build_pairs(words, order, label, values, *part, sums)
-            else:
-                growing.build(*self.rows, *part, self.scoring.counted, sums)
-
-        self.map(run, range(threads))
-        return sums
-
-    def _search(
-        self, frontier: Frontier, part: np.ndarray, wholes: np.ndarray, found: Found
-    ) -> None:
-        """Best splits of the nodes at these places of the frontier, from their sums."""
-        for i in part.tolist():
-            sums = self.sums[int(frontier.nodes[i])]
-            if self.plain:
-                pairs.search_pairs(
-                    self.rule.criterion, sums, 0, self.p, wholes[i], found.score, found.record,
-                    found.left, i,
-                )  # fmt: skip
-            else:
-                growing.search_sums(
-                    self.scoring, sums, 0, self.p, wholes[i], frontier.bounds[i],
-                    frontier.keys[i], found.score[i : i + 1], found.record[i], found.left[i],
-                    found.subset[i],
-                )  # fmt: skip
-
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         start, stop = self.start[nodes], self.stop[nodes]
         n_left = np.zeros(len(nodes), dtype=np.int64)
         offset = np.concatenate([[0], np.cumsum(stop - start)])
 
+        codes = self.codes if self.columns is None or self.place is not None else self.columns
+
         def run(part: slice) -> None:
             moved = slice(offset[part.start], offset[part.stop])
             growing.partition(
-                *self.rows, self.width - 1, start[part], stop[part],
+                codes, self.order, self.label, self.values, self.width - 1, start[part], stop[part],
                 splits.feature[part], splits.bin[part], splits.missing_left[part],
                 splits.subset[part], *(a[moved] for a in self.others), n_left[part],
             )  # fmt: skip
 
-        self.map(run, self._parts(stop - start, 1))
+        self.map(run, self._parts(stop - start, MOVE))
         self.moves += 1
         first, last = self.n_nodes, self.n_nodes + 2 * len(nodes)
-        if self.sums:
-            for i, node in enumerate(nodes.tolist()):
-                if node in self.sums:
-                    self.inherited[first + 2 * i] = self.sums.pop(node)
+        self.sums.inherit(nodes, first)
         if last > len(self.start):
             most = max(last, 4 * len(self.start), 1024)
             self.start, self.stop, self.leaf = (

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.kernels.cpu.class_splitting import present_classes, try_small
+from ensemble_gpu.kernels.cpu.pair_splitting import search_pairs
 from ensemble_gpu.kernels.cpu.sorting import SMALL, WIDE, key_array, sort_rows
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.kernels.protocol import PACK_BITS
@@ -235,31 +236,30 @@ def turn(packed, out):
 
 
 @njit(cache=True, nogil=True)
-def _build_packed(words, tile, order, values, start, stop, sums, scratch):
+def _build_packed(words, tile, values, start, n, sums, scratch):
     """Both halves of a packed value with one addition; taken apart before they can overflow."""
-    for a in range(start, stop, PACK_ROWS):
-        scratch[:] = 0
-        for t in range(a, min(a + PACK_ROWS, stop)):
-            word, value = words[order[t], tile], values[t, 0]
-            for lane in range(FEATURES):
-                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
-                scratch[np.uint64(256 * lane) + code] += value
-        for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
-            own = sums[FEATURES * tile + lane]
-            for code in range(own.shape[0]):
-                value = scratch[256 * lane + code]
-                low = value & np.int64(0xFFFFFFFF)
-                own[code, 0] += low
-                own[code, 1] += (value - low) >> np.int64(32)
+    scratch[:] = 0
+    for t in range(n):
+        word, value = words[t], values[start + t, 0]
+        for lane in range(FEATURES):
+            code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+            scratch[np.uint64(256 * lane) + code] += value
+    for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
+        own = sums[FEATURES * tile + lane]
+        for code in range(own.shape[0]):
+            value = scratch[256 * lane + code]
+            low = value & np.int64(0xFFFFFFFF)
+            own[code, 0] += low
+            own[code, 1] += (value - low) >> np.int64(32)
 
 
 @njit(cache=True, nogil=True)
-def _build_pairs(words, tile, order, label, values, start, stop, sums, scratch):
+def _build_pairs(words, tile, label, values, start, n, sums, scratch):
     """Two statistics: a label and a weight, or two values."""
     classes = label.shape[0] > 0
     scratch[:] = 0
-    for t in range(start, stop):
-        word = words[order[t], tile]
+    for i in range(n):
+        word, t = words[i], start + i
         if classes:
             at, value = np.uint64(label[t]), values[t, 0]
             for lane in range(FEATURES):
@@ -283,17 +283,23 @@ def _build_pairs(words, tile, order, label, values, start, stop, sums, scratch):
 def build_pairs(words, order, label, values, start, stop, lo, hi, sums):
     """`build` of tiles lo ... hi - 1, eight codes a word, for two statistics of a row.
 
-    Blocks of rows stay in the second-level cache while the tiles take their turns.
+    A block of rows is fetched first, one read after the other, which miss the cache side by side;
+    it stays in the second-level cache while the tiles take their turns.
     """
     packed = label.shape[0] == 0 and values.shape[1] == 1
     scratch = np.empty(FEATURES * 512, dtype=np.int64)
+    block = np.empty((hi - lo, min(PACK_ROWS, stop - start)), dtype=np.uint64)
     for a in range(start, stop, PACK_ROWS):
-        b = min(a + PACK_ROWS, stop)
+        n = min(PACK_ROWS, stop - a)
+        for t in range(n):
+            row = order[a + t]
+            for tile in range(lo, hi):
+                block[tile - lo, t] = words[row, tile]
         for tile in range(lo, hi):
             if packed:
-                _build_packed(words, tile, order, values, a, b, sums, scratch)
+                _build_packed(block[tile - lo], tile, values, a, n, sums, scratch)
             else:
-                _build_pairs(words, tile, order, label, values, a, b, sums, scratch)
+                _build_pairs(block[tile - lo], tile, label, values, a, n, sums, scratch)
 
 
 @njit(cache=True, nogil=True)
@@ -307,6 +313,71 @@ def search_sums(rule, sums, lo, hi, whole, bounds, key, score, record, left, sub
     for f in range(lo, hi):
         m = runs_of(sums[f], code, cell)
         try_feature(rule, f, code, cell, m, sums[f, width - 1], node, width - 1, ranks, work, best)
+
+
+@njit(cache=True, nogil=True)
+def _clear(sums, lo, hi):
+    for f in range(lo, hi):
+        for b in range(sums.shape[1]):
+            for c in range(sums.shape[2]):
+                sums[f, b, c] = 0
+
+
+@njit(cache=True, nogil=True)
+def _subtract(whole, part, lo, hi):
+    for f in range(lo, hi):
+        for b in range(whole.shape[1]):
+            for c in range(whole.shape[2]):
+                whole[f, b, c] -= part[f, b, c]
+
+
+@njit(cache=True, nogil=True)
+def split_sums(
+    rule, codes, order, label, values, starts, stops, slots, minus, pool, lo, hi, node_slots,
+    wholes, bounds, keys, score, record, left, subset
+):  # fmt: skip
+    """Features lo ... hi - 1 of the best splits of nodes, from sums pool[slot].
+
+    First rows starts[i] ... stops[i] - 1 are added up in slot slots[i], and taken from the sums in
+    slot minus[i].
+    """
+    for i in range(starts.shape[0]):
+        own = pool[slots[i]]
+        _clear(own, lo, hi)
+        build(codes, order, label, values, starts[i], stops[i], lo, hi, rule.counted, own)
+        if minus[i] >= 0:
+            _subtract(pool[minus[i]], own, lo, hi)
+    for j in range(node_slots.shape[0]):
+        search_sums(
+            rule, pool[node_slots[j]], lo, hi, wholes[j], bounds[j], keys[j], score[j : j + 1],
+            record[j], left[j], subset[j],
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def split_pair_sums(
+    kind, words, order, label, values, starts, stops, slots, minus, pool, lo, hi, node_slots,
+    wholes, score, record, left
+):  # fmt: skip
+    """`split_sums` of tiles lo ... hi - 1, eight codes a word, for two statistics of a row."""
+    first, last = FEATURES * lo, min(FEATURES * hi, pool.shape[1])
+    for i in range(starts.shape[0]):
+        own = pool[slots[i]]
+        _clear(own, first, last)
+        build_pairs(words, order, label, values, starts[i], stops[i], lo, hi, own)
+        if minus[i] >= 0:
+            _subtract(pool[minus[i]], own, first, last)
+    for j in range(node_slots.shape[0]):
+        search_pairs(kind, pool[node_slots[j]], first, last, wholes[j], score, record, left, j)
+
+
+@njit(cache=True, nogil=True)
+def transpose(rows, out):
+    """out[f, row] = rows[row, f], in blocks of rows that stay in the cache."""
+    for a in range(0, rows.shape[0], ROWS):
+        for f in range(out.shape[0]):
+            for row in range(a, min(a + ROWS, rows.shape[0])):
+                out[f, row] = rows[row, f]
 
 
 @njit(cache=True, nogil=True)
