@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from ensemble_gpu.plotting import GREY, _class_colours, _pyplot
 # Of a box, in units of one leaf's width and one level's height.
 BOX_WIDTH, BOX_HEIGHT = 0.92, 0.52
 INCHES_PER_LEVEL, MOST_INCHES = 1.1, 60.0
-MOST_CATEGORIES = 4
+# Letters for a set of categories, or for several values.
+ROOM = 28
+LARGEST_FONT, SMALLEST_FONT = 9.0, 3.0
 
 Node = tuple[float, int, bool]  # place across, level, whether its children are not drawn
 
@@ -27,15 +29,16 @@ def plot_tree(
     max_depth: int | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    category_names: Mapping[int, Sequence[Any]] | None = None,
+    category_names: Mapping[int | str, Sequence[Any]] | None = None,
     decimals: int = 3,
     ax: Any = None,
 ) -> Any:
     """Draw a tree: tests in the boxes, the true branch on the left.
 
     A line is as wide as the share of the training weight that takes it. With classes a strip shows
-    their shares and a leaf has the colour of its class; else the colour is the value. A dot on a
-    branch marks where missing values go.
+    their shares and a leaf has the colour of its class; else the colour is the value. Boosted
+    trees of several classes have scores in place of shares: a bar a class, upwards where it is
+    positive. A dot on a branch marks where missing values go.
 
     Parameters
     ----------
@@ -44,7 +47,8 @@ def plot_tree(
     max_depth : levels of tests to draw; None: all
     feature_names : names of all columns; None: feature_names_in_ or "feature 3"
     class_names : names of the outputs; None: classes_
-    category_names : names of the categories of categorical features, in order of their values
+    category_names : by feature (index or name), names of all its categories in order of their
+        values; None: the labels that the estimator was fitted with, or the values
     decimals : of thresholds and values
     ax : matplotlib Axes to draw on; None makes one that fits the tree
 
@@ -65,15 +69,15 @@ def plot_tree(
     ax.set_axis_off()
     ax.set_xlim(-0.55, n_across - 0.45)
     ax.set_ylim(n_levels - 0.45, -0.55)
-    font = _font_size(ax, n_across, n_levels, longest)
-    _draw_branches(ax, words.forest, at, font)
-    paint = _painter(words, span)
+    fonts = _fonts(ax, n_across, n_levels)
+    _draw_branches(ax, words.forest, at, fonts(0))
+    paint, draw_outputs = _painter(words, span), _output_drawer(ax, words, span)
     for i, (x, level, is_cut) in at.items():
         is_leaf = words.forest.nodes.feature[i] == LEAF
-        _draw_node(ax, x, level, texts[i], font, GREY if is_cut else paint(i), is_leaf)
-        if words.classes is not None and not is_cut:
-            _draw_shares(ax, x, level, words.forest.nodes.value[i])
-    _draw_legend(ax, words, font)
+        _draw_node(ax, x, level, texts[i], fonts, GREY if is_cut else paint(i), is_leaf)
+        if not is_cut:
+            draw_outputs(i, x, level)
+    _draw_legend(ax, words, fonts(0))
     several = len(words.forest) > 1
     ax.set_title(f"Tree {tree} of {len(words.forest)}" if several else "Tree")
     return ax
@@ -105,36 +109,49 @@ def _text(words: Words, i: int, is_cut: bool) -> list[str]:
     if is_cut:
         return ["...", rows]
     if nodes.feature[i] == LEAF:
-        return [words.class_of(i) or words.values(i), rows]
-    test = words.tests(i, MOST_CATEGORIES)[0].removesuffix(" or missing").replace("<=", "≤")
-    return [test, rows if words.classes is not None else f"{rows}, {words.values(i)}"]
+        return [words.class_of(i) or words.values(i, ROOM), rows]
+    test = words.tests(i, ROOM)[0].removesuffix(" or missing").replace("<=", "≤")
+    has_mean = words.forest.average and not words.shares  # boosted trees have values in leaves only
+    return [test, f"{rows}, {words.values(i, ROOM)}" if has_mean else rows]
 
 
 def _new_axes(n_across: float, n_levels: float, longest: int) -> Any:
     across = min(2.4, max(0.95, 0.25 + 0.073 * longest)) * n_across
     size = (max(4.0, across + 0.3), max(2.4, INCHES_PER_LEVEL * n_levels + 0.6))
     size = (min(size[0], MOST_INCHES), min(size[1], MOST_INCHES))
-    return _pyplot().subplots(figsize=size, layout="constrained")[1]
+    figure, ax = _pyplot().subplots(figsize=size, layout="constrained")
+    ax.set_axis_off()
+    figure.draw_without_rendering()  # so that the axes know their size
+    return ax
 
 
-def _font_size(ax: Any, n_across: float, n_levels: float, longest: int) -> float:
-    """Points that let the longest line fit its box."""
+def _fonts(ax: Any, n_across: float, n_levels: float) -> Callable[[int], float]:
+    """Points that let a line of so many letters fit its box."""
     box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    by_width = 72.0 * box.width / (n_across + 0.1) * BOX_WIDTH / (0.53 * max(longest, 8))
-    by_height = 72.0 * box.height / (n_levels + 0.1) * BOX_HEIGHT / 3.4
-    return max(3.0, min(9.0, by_width, by_height))
+    width = 72.0 * box.width / (n_across + 0.1) * BOX_WIDTH
+    height = 72.0 * box.height / (n_levels + 0.1) * BOX_HEIGHT
+
+    def points(letters: int) -> float:
+        fits = min(width / (0.57 * max(letters, 8)), height / 3.4)
+        return max(SMALLEST_FONT, min(LARGEST_FONT, fits))
+
+    return points
 
 
 def _painter(words: Words, span: slice) -> Any:
     """The colour of a node: of its class, or on a scale from the lowest to the highest value."""
-    values = words.forest.nodes.value
-    if words.classes is not None:
-        colours = _class_colours(len(words.classes))
+    nodes = words.forest.nodes
+    values, is_leaf = nodes.value, nodes.feature == LEAF
+    if words.shares:
+        colours = _class_colours(values.shape[1])
         return lambda i: colours[int(np.argmax(values[i]))]
-    first = values[span, 0]
+    if values.shape[1] > 1:
+        return lambda i: GREY
+    known = np.ones_like(is_leaf) if words.forest.average else is_leaf
+    first = values[span, 0][known[span]]
     low, width = float(first.min()), float(np.ptp(first)) or 1.0
     scale = _pyplot().cm.viridis
-    return lambda i: scale((float(values[i, 0]) - low) / width)
+    return lambda i: scale((float(values[i, 0]) - low) / width) if known[i] else GREY
 
 
 def _draw_branches(ax: Any, forest: Forest, at: dict[int, Node], font: float) -> None:
@@ -169,7 +186,7 @@ def _draw_branches(ax: Any, forest: Forest, at: dict[int, Node], font: float) ->
 
 
 def _draw_node(
-    ax: Any, x: float, level: int, text: list[str], font: float, colour: Any, is_leaf: bool
+    ax: Any, x: float, level: int, text: list[str], fonts: Any, colour: Any, is_leaf: bool
 ) -> None:
     """A box with two lines; a leaf's is tinted."""
     from matplotlib.colors import to_rgb
@@ -182,11 +199,38 @@ def _draw_node(
         linewidth=1.4, zorder=3,
     )  # fmt: skip
     ax.add_patch(box)
-    ax.text(x, level - 0.11, text[0], ha="center", va="center", fontsize=font, zorder=5)
+    sizes = fonts(len(text[0])), 0.85 * fonts(len(text[1]))
+    ax.text(x, level - 0.13, text[0], ha="center", va="center", fontsize=sizes[0], zorder=5)
     ax.text(
-        x, level + 0.07, text[1], ha="center", va="center", fontsize=0.85 * font, color=GREY,
-        zorder=5,
-    )  # fmt: skip
+        x, level + 0.04, text[1], ha="center", va="center", fontsize=sizes[1], color=GREY, zorder=5
+    )
+
+
+def _output_drawer(ax: Any, words: Words, span: slice) -> Callable[[int, float, int], None]:
+    """What draws the outputs of a node where they are several: shares, or scores of leaves."""
+    nodes = words.forest.nodes
+    if words.shares:
+        return lambda i, x, level: _draw_shares(ax, x, level, nodes.value[i])
+    if words.forest.average or words.forest.n_outputs == 1:
+        return lambda i, x, level: None
+    largest = float(np.abs(nodes.value[span]).max()) or 1.0
+
+    def draw(i: int, x: float, level: int) -> None:
+        if nodes.feature[i] == LEAF:
+            _draw_scores(ax, x, level, nodes.value[i] / largest)
+
+    return draw
+
+
+def _draw_scores(ax: Any, x: float, level: int, scores: np.ndarray) -> None:
+    """Bars on a line along the bottom of the box; scores from -1 to 1."""
+    step = 0.92 * BOX_WIDTH / len(scores)
+    at = x + step * (np.arange(len(scores)) - 0.5 * (len(scores) - 1))
+    colours = _class_colours(len(scores))
+    bars = {"width": 0.8 * step, "bottom": level + 0.17, "color": colours, "zorder": 4}
+    ax.bar(at, -0.085 * scores, **bars)  # the axis points down
+    ends = x + 0.46 * BOX_WIDTH * np.array([-1.0, 1.0])
+    ax.plot(ends, [level + 0.17] * 2, color=GREY, linewidth=0.6, zorder=4)
 
 
 def _draw_shares(ax: Any, x: float, level: int, values: np.ndarray) -> None:

@@ -8,11 +8,16 @@ import sys
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_gpu.tree_plotting import plot_tree
+from ensemble_gpu import BoostingClassifier
+from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.model.export import _cut
+from ensemble_gpu.tree_plotting import ROOM, plot_tree
+from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.model.trees import from_sklearn, random_forest
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -112,8 +117,73 @@ def test_sets_of_categories_are_cut_short_and_the_tree_is_named():
     for t in range(len(forest)):
         ax = plot_tree(forest, t)
         assert ax.get_title() == f"Tree {t} of 5"
-        sets = [text for text in texts(ax) if " in {" in text]
-        assert all(text.count(",") <= 4 for text in sets)
+        sets = [text.split("{")[1] for text in texts(ax) if " in {" in text]
+        assert all(len(inside) <= ROOM + 1 for inside in sets)
+        assert any(inside.endswith(" more}") for inside in sets)
+
+
+@pytest.mark.parametrize(
+    ("words", "room", "shown"),
+    [
+        ([], 9, []),
+        (["fig"], 9, ["fig"]),
+        (["fig", "kiwi", "plum"], 15, ["fig", "kiwi", "plum"]),
+        (["fig", "kiwi", "plum"], 14, ["fig", "2 more"]),
+        (["fig", "kiwi", "plum", "pear"], 17, ["fig", "kiwi", "2 more"]),
+        (["gooseberry", "fig"], 6, ["goose…", "1 more"]),
+    ],
+)
+def test_words_are_cut_where_the_room_ends(words, room, shown):
+    assert _cut(words, room) == shown
+
+
+@pytest.fixture(scope="module")
+def fruit():
+    rng = np.random.default_rng(0)
+    names = ["apple", "banana", "cherry", "dragon fruit", "elderberry", "honeydew melon"]
+    kind, size = rng.choice(names, 300), rng.normal(size=300)
+    sweet = np.where(np.isin(kind, names[::2]), size > 0.3, size < -0.2)
+    frame = pd.DataFrame({"fruit": pd.Categorical(kind), "size": size})
+    return OwnTree(max_depth=3).fit(frame, sweet)
+
+
+def test_labels_of_categories_are_drawn_and_stay_inside_their_boxes(fruit):
+    ax = plot_tree(fruit)
+    ax.figure.canvas.draw()
+    assert any("fruit in {" in text and "banana" in text for text in texts(ax))
+    width = boxes(ax)[0].get_window_extent().width
+    assert max(t.get_window_extent().width for t in ax.texts) <= width
+
+
+def test_a_long_line_does_not_make_the_others_small(fruit):
+    ax = plot_tree(fruit)
+    sizes = {t.get_text(): t.get_fontsize() for t in ax.texts}
+    assert max(sizes.values()) > min(sizes.values())
+    assert next(size for text, size in sizes.items() if text.startswith("size")) == 9.0
+
+
+def test_names_of_categories_are_checked(fruit):
+    with pytest.raises(ValueError, match=r"category_names\['fruit'\] must hold 6 names"):
+        plot_tree(fruit, category_names={"fruit": ["a"]})
+
+
+def test_a_boosted_tree_of_several_classes_shows_scores():
+    model = BoostingClassifier(max_depth=2, n_estimators=2).fit(IRIS.data, IRIS.target)
+    ax = plot_tree(model)
+    nodes = model.model_.tree(0).nodes
+    leaves = nodes.value[nodes.feature == LEAF]
+    for scores in leaves:
+        assert "[" + ", ".join(f"{s:.3f}" for s in scores) + "]" in texts(ax)
+    heights = [[-bar.get_height() for bar in container] for container in ax.containers]
+    np.testing.assert_allclose(heights / np.abs(heights).max(), leaves / np.abs(leaves).max())
+    assert not {"0", "1", "2"} & set(texts(ax))
+    assert [t.get_text() for t in ax.get_legend().get_texts()][:3] == ["0", "1", "2"]
+
+
+def test_inner_nodes_of_a_boosted_tree_show_no_value():
+    model = BoostingClassifier(max_depth=2, n_estimators=2).fit(IRIS.data, IRIS.target > 0)
+    assert "150 rows" in texts(plot_tree(model))
+    assert not any("rows, " in text for text in texts(plot_tree(model)))
 
 
 def test_a_lone_leaf_can_be_drawn():

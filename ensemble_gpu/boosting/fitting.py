@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ensemble_gpu.boosting.watching import (
     metric_value,
 )
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.categories import Chosen
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.validation import (
     check_choice,
@@ -32,6 +33,7 @@ from ensemble_gpu.data.validation import (
     check_real,
     check_weights,
 )
+from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.kernels.protocol import N_LEAVES, Engine
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
@@ -93,7 +95,7 @@ def _scores(rounds: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     return alpha, np.array([r.error for r in rounds], dtype=np.float64)
 
 
-class BoostedStumps(AdditiveEstimator):
+class BoostedStumps(AdditiveEstimator, CategoricalEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     n_estimators: int
@@ -187,8 +189,8 @@ class BoostedStumps(AdditiveEstimator):
         X, y, w, X_val, y_val, w_val = (
             to_workplace(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
         )
-        train = self._check_rows(X, y, w)
-        held_out = self._check_validation(X_val, y_val, w_val)
+        train, chosen = self._check_rows(X, y, w)
+        held_out = self._check_validation(X_val, y_val, w_val, chosen)
         del X, X_val
         place = locate(train.X)
         engine = engine_for(place, self.n_jobs)
@@ -201,6 +203,10 @@ class BoostedStumps(AdditiveEstimator):
             held_out, keep = hold_out(
                 train, keep, self._n_strata(), self.validation_fraction, self.random_state, here
             )
+        self._learn_categories(train.X, chosen, keep, here)
+        train = replace(train, X=self._encoded(train.X, here))
+        if held_out is not None:
+            held_out = replace(held_out, X=self._encoded(held_out.X, here))
         plan = self._setting(engine, train, keep, here)
         self.link_ = plan.link
         del train  # features that were moved to a device are free again once they are encoded
@@ -209,20 +215,20 @@ class BoostedStumps(AdditiveEstimator):
         self._keep(trace, plan, training, validation)
         self.engine_ = engine.name
 
-    def _check_rows(self, X: Any, y: Any, w: Any) -> Rows:
-        """Rows where `device` wants them."""
+    def _check_rows(self, X: Any, y: Any, w: Any) -> tuple[Rows, Chosen]:
+        """Rows where `device` wants them, and which of their features are categories."""
         place = locate(X)
-        X = self._check_X(X, reset=True)
+        X, chosen = self._read_features(X)
         target, weights = self._read_target(y, X.shape[0], w, place)
-        return Rows(*(from_host(a, self.device) for a in (X, target, weights)))
+        return Rows(*(from_host(a, self.device) for a in (X, target, weights))), chosen
 
-    def _check_validation(self, X: Any, y: Any, w: Any) -> Rows | None:
+    def _check_validation(self, X: Any, y: Any, w: Any, chosen: Chosen) -> Rows | None:
         if X is None:
             if y is not None or w is not None:
                 raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
             return None
         place = locate(X)
-        X = self._check_X(X, reset=False, name="X_val")
+        X = self._check_X(self._numbered(X, chosen.labels, "X_val"), reset=False, name="X_val")
         target = self._read_validation_target(y, X.shape[0], place)
         weights = check_weights(w, X.shape[0], place, "sample_weight_val")
         return Rows(*(from_host(a, self.device) for a in (X, target, weights)))

@@ -29,9 +29,9 @@ from ensemble_gpu.data.validation import (
     check_integer,
     check_max_features,
     check_real,
-    check_signs,
     count_features,
 )
+from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import (
     Exponential,
@@ -71,6 +71,14 @@ _SHARED = """
     max_bins : int or None, default=255
         Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
         distinct values is exact. None: as many as it has values (at most 65,534).
+    categorical_features : "from_dtype", array of indices, names or bool, or None
+        Which features are categories: "from_dtype" (default) those that a pandas or polars frame
+        says are. Unknown categories are treated as missing. Where there are any, stumps are grown
+        as trees of depth 1: missing values learn a side, and the model is a Forest.
+    categorical_split : {{"subset", "single"}}, default="subset"
+        A set of categories goes left (the first in order of the sum of -gradient / sum of second
+        derivatives: no set is better; with several outputs the best of one order an output), or a
+        single one.
     missing : {{"abstain", "learn", "error"}}, default="abstain"
         NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
         better, as trees always do; "error" refuses NaN.
@@ -108,7 +116,8 @@ _SHARED = """
     feature_importances_ : ndarray, share of each feature in the gains
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
-    model_ : AdditiveModel (stumps) or Forest (trees), with the best constant as intercept
+    model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
+        the best constant as intercept
     link_ : str, how outputs become predictions (losses/links.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
@@ -126,6 +135,8 @@ class _GradientBoosting(BoostedStumps):
     subsample: float
     max_features: Any
     monotonic_cst: Any
+    categorical_features: Any
+    categorical_split: str
     gram_memory: int
     track_loss: bool
 
@@ -133,6 +144,7 @@ class _GradientBoosting(BoostedStumps):
         check_real("learning_rate", self.learning_rate, 0.0, 1.0)
         super()._check_parameters()
         check_choice("step", self.step, STEPS)
+        check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
         check_integer("gram_memory", self.gram_memory, 0)
         check_flag("track_loss", self.track_loss)
@@ -152,17 +164,17 @@ class _GradientBoosting(BoostedStumps):
                 f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
                 "step must be 'line_search' or 'constant' for it."
             )
-        p = self.n_features_in_
-        signs = check_signs(self.monotonic_cst, p, getattr(self, "feature_names_in_", None))
         return Descent.of(
             self,
             step=self.step,
             subsample=self.subsample,
-            n_features=count_features(self.max_features, p),
-            signs=signs,
+            n_features=count_features(self.max_features, self.n_features_in_),
+            signs=self._signs(),
             votes=votes,
             gram_memory=self.gram_memory,
             size=self._size,
+            categories=self._categories,
+            one_category=self.categorical_split == "single",
         )
 
 
@@ -202,6 +214,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         max_features: Any = None,
         monotonic_cst: Any = None,
         max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
         missing: str = "abstain",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -226,6 +240,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
         self.missing = missing
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -252,6 +268,12 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
         descent = self._descent(loss, votes=self.stump == "discrete")
+        if self.stump == "discrete" and not descent.stump:
+            raise ValueError(
+                "stump='discrete' is for thresholds; categorical_features says that features "
+                f"{list(descent.categories.values)} are categories. Use stump='real', or "
+                "categorical_features=None."
+            )
         if n_classes > 2 and descent.taste.signs.any():
             raise ValueError(
                 f"monotonic_cst is for two classes; y holds {n_classes} classes, whose outputs "
@@ -265,7 +287,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
 
     def _adaboost(self, loss: Loss, descent: Descent, n_classes: int) -> str | None:
         """The AdaBoost that these parameters describe, if they do."""
-        plain = descent.subsample == 1.0 and not descent.taste.signs.any() and self._size.stump
+        plain = descent.subsample == 1.0 and not descent.taste.signs.any() and descent.stump
         if not (
             isinstance(loss, Exponential)
             and plain
@@ -307,6 +329,8 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         max_features: Any = None,
         monotonic_cst: Any = None,
         max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
         missing: str = "abstain",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -331,6 +355,8 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
         self.missing = missing
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction

@@ -18,10 +18,11 @@ from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
 
 @dataclass(frozen=True)
 class Taste:
-    """Which stumps are allowed.
+    """Which stumps and trees are allowed.
 
     `signs[f]` = +1 (-1): feature f may only raise (lower) the output. `n_features` are drawn
-    anew each round by `generator`.
+    anew each round by `generator`. `categorical[f]`: trees split it by sets of categories, or with
+    `one_category` by a single one.
     """
 
     learn_missing: bool
@@ -29,6 +30,8 @@ class Taste:
     signs: np.ndarray
     n_features: int
     generator: np.random.Generator
+    categorical: np.ndarray
+    one_category: bool = False
 
 
 class StumpLearner:

@@ -8,6 +8,8 @@ follows the rows depends on the loss:
 exponential  rescale, where stump and step are those of an AdaBoost
 squared      gram: the cost of a round does not depend on the number of rows
 any other    rebuild: new gradients each round (also the two above, with subsampling or trees)
+
+A single split of a categorical feature is a tree of depth 1: tables of stumps hold thresholds.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.trees import Size, TreePlan, Trees
 from ensemble_gpu.boosting.turns import Turns
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
@@ -42,6 +45,7 @@ from ensemble_gpu.model.link import log_loss, weighted_mean
 
 GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)
+NO_CATEGORIES = Categories({}, {})
 
 # Of validation rows: (F, target, weights) to a number, as `Setting.loss`.
 MeanLoss = Callable[[Any, Any, Any], float]
@@ -60,6 +64,17 @@ class Descent:
     taste: Taste
     gram_memory: int
     size: Size
+    categories: Categories
+
+    @property
+    def stump(self) -> bool:
+        """Whether rounds are stumps, and not trees."""
+        return self.size.stump and not self.categories.values
+
+    def binned(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Binned:
+        """The kept rows, binned; a category has a code of its own."""
+        sizes = self.categories.sizes()
+        return bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=not self.stump)
 
     @classmethod
     def of(
@@ -73,6 +88,8 @@ class Descent:
         votes: bool = False,
         gram_memory: int = GRAM_MEMORY,
         size: Size = STUMP,
+        categories: Categories = NO_CATEGORIES,
+        one_category: bool = False,
     ) -> Descent:
         p = estimator.n_features_in_
         seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
@@ -82,6 +99,8 @@ class Descent:
             np.zeros(p, dtype=np.int64) if signs is None else signs,
             p if n_features is None else n_features,
             np.random.default_rng(seed),
+            categories.mask(p),
+            one_category,
         )
         return cls(
             estimator.n_estimators,
@@ -93,6 +112,7 @@ class Descent:
             taste,
             gram_memory,
             size,
+            categories,
         )
 
 
@@ -156,8 +176,7 @@ def classification_setting(
     descent: Descent,
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    trees = not descent.size.stump
-    binned = bin_rows(engine, rows, keep, descent.max_bins, here, for_trees=trees)
+    binned = descent.binned(engine, rows, keep, here)
     binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
     n_outputs = n_classes if n_classes > 2 else 1
     mean_loss = mean_class_loss(loss, n_classes, here)
@@ -177,8 +196,7 @@ def regression_setting(
     engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: Descent
 ) -> Plan:
     """One output; the target is y itself."""
-    trees = not descent.size.stump
-    binned = bin_rows(engine, rows, keep, descent.max_bins, here, for_trees=trees)
+    binned = descent.binned(engine, rows, keep, here)
     scale = 1.0
     if loss.link_name == "identity":
         largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
@@ -213,14 +231,15 @@ def _setting(
     """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
     matrix, weights = binned.matrix, binned.weights
     cheap = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    if not descent.size.stump:
-        taste = descent.taste
-        trees = Trees(matrix, descent.size, taste.signs, taste.n_features, descent.seed)
+    if not descent.stump:
+        trees = Trees(matrix, descent.size, descent.taste, descent.seed)
         step = "newton" if cheap else descent.step  # its best step is 1
         strategy = _rebuild(
             engine, binned, loss, n_outputs, scale, replace(descent, step=step), trees
         )
-        return TreePlan(strategy, matrix, strategy.intercept, loss.link_name, mean_loss)
+        return TreePlan(
+            strategy, matrix, descent.categories, strategy.intercept, loss.link_name, mean_loss
+        )
     learner = StumpLearner(matrix, descent.taste)
     strategy_: Gram | Rebuild
     if cheap:

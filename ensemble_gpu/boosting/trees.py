@@ -3,6 +3,8 @@
 A tree is grown on the sums of second derivatives H and of minus gradients G: a split is worth
 G_L^2 / H_L + G_R^2 / H_R - G^2 / H, the fall of the loss's quadratic model (twice), and a leaf
 fits -gradient by G / H. For several outputs the gains add up, and a leaf has a value for each.
+Categories are put in order of G / H, and the first of them go left: for one output no other subset
+is better.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.gradients import Gradients, TreeLeaves
+from ensemble_gpu.boosting.learner import Taste
 from ensemble_gpu.boosting.rebuild import Candidate, Rebuild
 from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
+from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.kernels.growing import LEAF, SQUARED, Rule, Sample
+from ensemble_gpu.kernels.growing import LEAF, SQUARED, Rule, Sample, subset_words
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.model.nodes import Nodes
-from ensemble_gpu.trees.build import in_preorder
+from ensemble_gpu.model.nodes import Gathered, Nodes
+from ensemble_gpu.trees.build import in_preorder, subset_rows
 from ensemble_gpu.trees.grow import Grown, Limits, grow, root_key
 
 # Any fall of the loss is worth a split.
@@ -67,14 +71,14 @@ class Trees:
 
     name = "tree"
 
-    def __init__(
-        self, matrix: BinnedMatrix, size: Size, signs: np.ndarray, n_features: int, seed: int
-    ) -> None:
-        p = len(matrix.edges)
-        categorical = np.zeros(p, dtype=bool)
+    def __init__(self, matrix: BinnedMatrix, size: Size, taste: Taste, seed: int) -> None:
         self.matrix, self.seed = matrix, seed
-        self.rule = Rule(SQUARED, size.min_samples_leaf, signs, categorical, False, False)
-        self.limits = Limits(size.depth, size.max_leaf_nodes, 2, LEAST_GAIN, n_features)
+        self.rule = Rule(
+            SQUARED, size.min_samples_leaf, taste.signs, taste.categorical, taste.one_category,
+            False,
+        )  # fmt: skip
+        self.limits = Limits(size.depth, size.max_leaf_nodes, 2, LEAST_GAIN, taste.n_features)
+        self.words = subset_words(taste.categorical, matrix.codes.width)
 
     def seek(self, gradients: Gradients) -> bool:
         rows = gradients.drawn()
@@ -90,7 +94,9 @@ class Trees:
         gradients, codes = self.gradients, self.matrix.codes
         engine, half = gradients.engine, self.sample.n_stats // 2
         key = root_key(self.seed, gradients.round)
-        grown = grow(self.grower, self.rule, self.limits, self.root, self.n_rows, key, 0, False)
+        grown = grow(
+            self.grower, self.rule, self.limits, self.root, self.n_rows, key, self.words, False
+        )
         if len(grown.feature) == 1:
             return None
         H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
@@ -117,19 +123,25 @@ class TreePlan(Plan):
 
     strategy: Rebuild
     matrix: BinnedMatrix
+    categories: Categories
     start: np.ndarray
     link: str
     loss: Callable[[Any, Any, Any], float]
     cheap_loss: bool = False
 
     def added(self, round_: TreeRound, X: Any, where: Where) -> Any:
-        return self._forest([round_], np.zeros_like(self.start))(X)
+        tree = self._forest([round_], np.zeros_like(self.start))
+        return self.strategy.gradients.engine.evaluate_forest(X, tree.packed)
 
     def told(self, round_: TreeRound) -> dict[str, Any]:
         grown = round_.grown
-        feature = int(grown.feature[0])
-        threshold = self.matrix.threshold(feature, int(grown.bin[0]))
-        return {"feature": feature, "threshold": threshold, "values": round_.values.copy()}
+        feature, last_bin = int(grown.feature[0]), int(grown.bin[0])
+        root = {"feature": feature, "threshold": np.nan, "values": round_.values.copy()}
+        if last_bin >= 0:
+            return root | {"threshold": self.matrix.threshold(feature, last_bin)}
+        words = grown.subset[0].tolist()
+        names = enumerate(self.categories.names(feature))
+        return root | {"categories": [n for code, n in names if words[code // 64] >> code % 64 & 1]}
 
     def outcome(self, rounds: Sequence[TreeRound], n_features: int) -> Outcome:
         gains = np.zeros(n_features)
@@ -142,12 +154,20 @@ class TreePlan(Plan):
 
     def _forest(self, rounds: Sequence[TreeRound], intercept: np.ndarray) -> Forest:
         """The sum of the rounds' trees."""
-        parts = [self._nodes(r.grown, r.values) for r in rounds]
-        starts = np.cumsum([0, *(len(nodes) for nodes in parts)])
+        gathered, n_subsets = Gathered(len(rounds)), 0
+        starts, subsets = [], []
+        for round_ in rounds:
+            nodes, own = self._nodes(round_.grown, round_.values)
+            starts.append(gathered.n)
+            gathered.add(nodes, n_subsets)
+            subsets.append(own)
+            n_subsets += len(own)
         return Forest(
-            Nodes.join(parts) if parts else self._no_nodes(),
-            starts[:-1],
+            gathered.nodes() if rounds else self._no_nodes(),
+            np.array(starts, dtype=np.int64),
             len(self.matrix.edges),
+            subsets=np.concatenate(subsets) if rounds else None,
+            categories=self.categories.values,
             intercept=intercept,
             average=False,
         )
@@ -156,25 +176,29 @@ class TreePlan(Plan):
         none, values = np.zeros(0), np.zeros((0, len(self.start)))
         return Nodes(none, none, none, none, none, none, values, none, none, none)
 
-    def _nodes(self, grown: Grown, values: np.ndarray) -> Nodes:
+    def _nodes(self, grown: Grown, values: np.ndarray) -> tuple[Nodes, np.ndarray]:
+        """The nodes in preorder, and the subsets of those that test a categorical feature."""
         order, left, right = in_preorder(grown)
         feature, last_bin = grown.feature[order], grown.bin[order]
         inner = feature != LEAF
+        tested = inner & (last_bin < 0)
+        cut = inner & ~tested
         threshold = np.full(len(order), np.nan)
-        threshold[inner] = [
+        threshold[cut] = [
             self.matrix.threshold(f, b)
-            for f, b in zip(feature[inner].tolist(), last_bin[inner].tolist(), strict=True)
+            for f, b in zip(feature[cut].tolist(), last_bin[cut].tolist(), strict=True)
         ]
         half = values.shape[0]
-        return Nodes(
+        nodes = Nodes(
             feature,
             threshold,
             grown.missing_left[order] & inner,
             left,
             right,
-            np.full(len(order), LEAF, dtype=np.int64),
+            subset_rows(tested),
             values.T[order],
             np.zeros(len(order)),
             grown.n_rows[order],
             grown.sums[order, :half].sum(axis=1).astype(np.float64),
         )
+        return nodes, grown.subset[order[tested]]

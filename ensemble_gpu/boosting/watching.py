@@ -19,8 +19,9 @@ class RoundInfo:
     """What a callback sees after a round.
 
     The stump is x[feature] <= threshold, with `values[output, leaf]` for left, right and
-    abstaining rows; None where a round is not a stump. Losses are None where nobody computes
-    them.
+    abstaining rows. Of a tree they are the root's test and the values of all nodes; where it tests
+    a categorical feature `threshold` is NaN and `categories` are those that go left. None where a
+    round is neither. Losses are None where nobody computes them.
     """
 
     round: int
@@ -32,6 +33,7 @@ class RoundInfo:
     validation_loss: float | None
     training_loss: float | None = None
     values: np.ndarray | None = None
+    categories: list[Any] | None = None
 
 
 Callback = Callable[[RoundInfo], Any]

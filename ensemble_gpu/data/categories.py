@@ -8,22 +8,23 @@ A category is a number in X and a bit in a tree's split, with three steps from o
 - `learn` finds the numbers that occur in training, and `encode` puts in place of each its position
   among those, NaN where it is missing or unknown. That is what engines see.
 
-Only `choose` and `number` know frames; `learn` and `encode` take arrays of any library.
+Only `choose` and `number` take frames (data/frames.py); `learn` and `encode` take arrays of any
+library.
 """
 
 from __future__ import annotations
 
 import numbers
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import array_api_extra as xpx
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.frames import Table, count_columns, table_of
 
 FROM_DTYPE = "from_dtype"
 
@@ -48,6 +49,16 @@ class Categories:
     values: dict[int, np.ndarray]
     labels: dict[int, list]
 
+    def mask(self, n_features: int) -> np.ndarray:
+        """Which features are categorical: bool [feature]."""
+        mask = np.zeros(n_features, dtype=bool)
+        mask[list(self.values)] = True
+        return mask
+
+    def sizes(self) -> dict[int, int]:
+        """How many codes each feature has: one at least."""
+        return {f: max(1, len(values)) for f, values in self.values.items()}
+
     def names(self, feature: int) -> list:
         """What the user calls the categories of a feature, in the order of their codes."""
         values, labels = self.values[feature], self.labels.get(feature)
@@ -66,8 +77,8 @@ def choose(X: Any, categorical_features: Any) -> Chosen:
     from_dtype = isinstance(given, str) and given == FROM_DTYPE
     if given is None or (from_dtype and not hasattr(X, "columns")):
         return Chosen([], {})
-    table = _table(X)
-    n_features = _n_features(X if table is None else table)
+    table = table_of(X)
+    n_features = count_columns(X if table is None else table)
     names = None if table is None else table.names
     if n_features is None:
         return Chosen([], {})
@@ -150,8 +161,8 @@ def number(X: Any, labels: Mapping[int, Sequence]) -> Any:
     """
     if not labels:
         return X
-    table = _table(X)
-    n_features = _n_features(X if table is None else table)
+    table = table_of(X)
+    n_features = count_columns(X if table is None else table)
     if n_features is None or n_features <= max(labels):
         return X
     if table is None:
@@ -271,7 +282,7 @@ def _all_numbers(labels: Sequence) -> bool:
     return all(isinstance(label, numbers.Real) for label in labels)
 
 
-def _labels(table: _Table, feature: int) -> list:
+def _labels(table: Table, feature: int) -> list:
     """Sorted by value; by type and text where values of several types cannot be compared."""
     try:
         labels = table.factors(feature)[1]
@@ -284,154 +295,3 @@ def _labels(table: _Table, feature: int) -> list:
         return sorted(labels)
     except TypeError:
         return sorted(labels, key=lambda label: (type(label).__name__, str(label)))
-
-
-class _Table(Protocol):
-    """Columns that may hold labels: a frame, or an array of objects."""
-
-    names: list | None
-    shape: tuple[int, ...]
-
-    def is_category(self, feature: int) -> bool:
-        """Whether the column's type says that it holds categories."""
-        ...
-
-    def is_plain(self, feature: int) -> bool:
-        """Whether the column's type says that it holds numbers."""
-        ...
-
-    def factors(self, feature: int) -> tuple[np.ndarray, list]:
-        """Each row's position among the distinct labels, -1 where missing, and those labels."""
-        ...
-
-    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
-        """The same kind of table with other columns; the user's own is left as it is."""
-        ...
-
-
-class _Pandas:
-    names: list | None
-    shape: tuple[int, ...]
-
-    def __init__(self, frame: Any) -> None:
-        self.frame, self.shape, self.names = frame, frame.shape, list(frame.columns)
-
-    def is_category(self, feature: int) -> bool:
-        return str(self.frame.dtypes.iloc[feature]) == "category"
-
-    def is_plain(self, feature: int) -> bool:
-        import pandas as pd
-
-        return bool(pd.api.types.is_numeric_dtype(self.frame.dtypes.iloc[feature]))
-
-    def factors(self, feature: int) -> tuple[np.ndarray, list]:
-        codes, labels = self.frame.iloc[:, feature].factorize()
-        return codes, labels.tolist()
-
-    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
-        frame = self.frame.copy(deep=False)
-        for feature, column in columns.items():
-            frame.isetitem(feature, column)
-        return frame
-
-
-class _Polars:
-    names: list | None
-    shape: tuple[int, ...]
-
-    def __init__(self, frame: Any) -> None:
-        self.frame, self.shape, self.names = frame, frame.shape, list(frame.columns)
-
-    def is_category(self, feature: int) -> bool:
-        import polars as pl
-
-        return self.frame.dtypes[feature] in (pl.Categorical, pl.Enum)
-
-    def is_plain(self, feature: int) -> bool:
-        import polars as pl
-
-        dtype = self.frame.dtypes[feature]
-        return dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)
-
-    def factors(self, feature: int) -> tuple[np.ndarray, list]:
-        import polars as pl
-
-        column = self.frame.to_series(feature)
-        if column.dtype.is_nested():
-            raise TypeError(f"the column has type {column.dtype}")
-        labels = column.unique().drop_nulls()
-        places = pl.Series(range(len(labels)), dtype=pl.Int64)
-        codes = column.replace_strict(labels, places, default=-1, return_dtype=pl.Int64)
-        return codes.to_numpy(), labels.to_list()
-
-    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
-        import polars as pl
-
-        return self.frame.with_columns(
-            [pl.Series(self.frame.columns[f], column) for f, column in columns.items()]
-        )
-
-
-class _Objects:
-    """A two-dimensional NumPy array of objects; any of its columns may hold labels."""
-
-    names: list | None = None
-    shape: tuple[int, ...]
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array, self.shape = array, array.shape
-
-    def is_category(self, feature: int) -> bool:
-        return False
-
-    def is_plain(self, feature: int) -> bool:
-        return False
-
-    def factors(self, feature: int) -> tuple[np.ndarray, list]:
-        place: dict[Any, int] = {}
-        codes = [
-            -1 if _is_missing(label) else place.setdefault(label, len(place))
-            for label in self.array[:, feature].tolist()
-        ]
-        return np.array(codes, dtype=np.int64), list(place)
-
-    def replaced(self, columns: dict[int, np.ndarray]) -> Any:
-        array = self.array.copy()
-        for feature, column in columns.items():
-            array[:, feature] = column
-        return array
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, NaT, or the NA of pandas, which cannot be compared."""
-    return label is None or type(label).__name__ == "NAType" or label != label
-
-
-def _table(X: Any) -> _Table | None:
-    """X as columns that may hold labels; None where it is an array of numbers, or no table.
-
-    A frame has imported its library, so to look for it imports none.
-    """
-    frames: tuple[tuple[str, type[_Pandas] | type[_Polars]], ...]
-    frames = (("pandas", _Pandas), ("polars", _Polars))
-    for library, kind in frames:
-        if library in sys.modules and isinstance(X, sys.modules[library].DataFrame):
-            return kind(X)
-    if is_array(X) and not isinstance(X, np.ndarray):
-        return None
-    try:
-        array = np.asarray(X)
-        if array.ndim != 2 or array.dtype.kind not in "OUST":
-            return None
-        return _Objects(np.asarray(X, dtype=object))
-    except ValueError:
-        return None
-
-
-def _n_features(X: Any) -> int | None:
-    """The number of columns; None where X is not two-dimensional."""
-    try:
-        shape = X.shape if hasattr(X, "shape") else np.asarray(X, dtype=object).shape
-    except ValueError:
-        return None
-    return int(shape[1]) if len(shape) == 2 else None

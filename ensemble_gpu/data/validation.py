@@ -15,10 +15,21 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
 
 FINITE_BLOCK = 1 << 16
+# Labels that a message lists.
+MOST_CLASSES = 10
+
+
+def _is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
+    return any(value is a or (isinstance(value, str) and value == a) for a in allowed)
+
+
+def _either(options: list[str]) -> str:
+    *first, last = options
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def check_choice(name: str, value: Any, allowed: tuple[Any, ...]) -> None:
-    if not any(value is a or (isinstance(value, str) and value == a) for a in allowed):
+    if not _is_one_of(value, allowed):
         options = ", ".join(repr(a) for a in allowed)
         raise ValueError(f"{name} must be one of {options}; got {value!r}.")
 
@@ -28,12 +39,40 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False; got {value!r}.")
 
 
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> None:
-    allowed = f">= {low}" if high is None else f"from {low} to {high}"
+def check_flag_or_metric(name: str, value: Any) -> None:
+    if not callable(value) and not isinstance(value, bool | np.bool_):
+        raise ValueError(
+            f"{name} must be True, False or a callable(y_true, y_pred) -> float; got {value!r}."
+        )
+
+
+def check_integer(
+    name: str, value: Any, low: int, high: int | None = None, others: tuple[Any, ...] = ()
+) -> None:
+    """From `low` to `high`, or one of the `others`."""
+    if _is_one_of(value, others):
+        return
+    allowed = f"an integer >= {low}" if high is None else f"an integer from {low} to {high}"
+    allowed = _either([allowed, *map(repr, others)])
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer {allowed}; got {value!r}.")
+        raise TypeError(f"{name} must be {allowed}; got {value!r}.")
     if int(value) < low or (high is not None and int(value) > high):
-        raise ValueError(f"{name} must be an integer {allowed}; got {value!r}.")
+        raise ValueError(f"{name} must be {allowed}; got {value!r}.")
+
+
+def check_amount(name: str, value: Any, low: int, others: tuple[Any, ...] = ()) -> None:
+    """A number from `low`, a share in (0, 1] as a float, or one of the `others`."""
+    if _is_one_of(value, others):
+        return
+    allowed = _either([f"an integer >= {low}", "a float in (0, 1]", *map(repr, others)])
+    message = f"{name} must be {allowed}; got {value!r}."
+    if isinstance(value, str) and any(isinstance(other, str) for other in others):
+        raise ValueError(message)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(message)
+    number = float(value)
+    if not (number >= low if isinstance(value, numbers.Integral) else 0.0 < number <= 1.0):
+        raise ValueError(message)
 
 
 def check_real(name: str, value: Any, above: float, high: float = math.inf) -> None:
@@ -71,11 +110,22 @@ def naming(name: str) -> Iterator[None]:
         if name != "X":
             raise ValueError(f"{name}: {error}") from error
         raise
+    except TypeError as error:
+        if "argument must be a string" not in str(error):
+            raise
+        raise TypeError(
+            f"{name} must hold numbers (floats, integers, bool; NaN is missing): {error}."
+        ) from error
 
 
 def check_shape(X: Any, name: str) -> None:
     """Two dimensions, a row and a column at least."""
-    if X.ndim != 2:
+    if X.ndim > 2:
+        raise ValueError(
+            f"Found array {name} with dim {X.ndim} (shape={tuple(X.shape)}), while dim <= 2 is "
+            "required: rows, features."
+        )
+    if X.ndim < 2:
         raise ValueError(
             f"Expected 2D array {name} (rows, features), got {X.ndim}D array instead: shape "
             f"{tuple(X.shape)}. Reshape your data."
@@ -92,9 +142,9 @@ def check_numbers(X: Any, where: Where, name: str) -> Any:
     """X as float32 or float64: what float32 holds exactly becomes float32, the rest float64."""
     xp = where.xp
     if not xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+        about = "Complex data not supported: " if xp.isdtype(X.dtype, "complex floating") else ""
         raise ValueError(
-            f"{name} has dtype {X.dtype}, which is not supported: floats, integers and bool are "
-            "allowed. (Complex data not supported.)"
+            f"{about}{name} has dtype {X.dtype}; floats, integers and bool are allowed."
         )
     if X.dtype in (xp.float32, xp.float64):
         return X
@@ -103,20 +153,23 @@ def check_numbers(X: Any, where: Where, name: str) -> Any:
     return xp.astype(X, xp.float32 if exact else xp.float64)
 
 
-def check_finite(X: Any, where: Where, name: str, missing: str) -> None:
-    """Refuse infinity always, NaN where `missing` is "error". Blocks of rows keep copies small."""
+def check_finite(X: Any, where: Where, name: str, would_take: tuple[str, ...] | None) -> None:
+    """Refuse infinity always, and NaN unless `would_take` is None.
+
+    It is what `missing` could be instead of "error". Blocks of rows keep copies small.
+    """
     xp = where.xp
     for start in range(0, X.shape[0], FINITE_BLOCK):
         block = X[start : min(start + FINITE_BLOCK, X.shape[0]), :]
         if bool(xp.all(xp.isfinite(block))):
             continue
         if bool(xp.any(xp.isinf(block))):
-            allowed = "finite values" if missing == "error" else "finite values and NaN (missing)"
+            allowed = "finite values" if would_take else "finite values and NaN (missing)"
             raise ValueError(f"Input {name} contains infinity; {allowed} are allowed.")
-        if missing == "error":
+        if would_take:
+            options = " or ".join(f"missing={option!r}" for option in would_take)
             raise ValueError(
-                f"Input {name} contains NaN, which missing='error' refuses; missing='abstain' and "
-                "missing='learn' take it."
+                f"Input {name} contains NaN, which missing='error' refuses; {options} takes it."
             )
 
 
@@ -127,14 +180,11 @@ def check_labels(
 
     At least `n_classes` different labels are required.
     """
-    if y is None:
-        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
-    if is_array(y) and not isinstance(y, np.ndarray):
-        classes, index = _device_labels(y, n_rows, where, name)
+    y = check_label_column(y, n_rows, where, name)
+    if not isinstance(y, np.ndarray):
+        classes, index = _device_labels(y, where)
     else:
-        y = column_or_1d(y, warn=True)
-        check_length(name, y.shape[0], _features_of(name), n_rows)
-        classes, numbers = _host_labels(y, name)
+        classes, numbers = _host_labels(y)
         # few classes in two bytes: a quarter of the memory, and NumPy sorts them by radix
         small = where is NUMPY and len(classes) < 2**15
         index = where.put(numbers.astype(np.int16 if small else np.int64))
@@ -150,38 +200,85 @@ def _features_of(name: str) -> str:
     return "X_val" if name.endswith("_val") else "X"
 
 
-def _host_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
-    if y.dtype.kind == "O":
-        labels = y.tolist()
-        if any(label is None or label != label for label in labels):
-            raise ValueError(f"Input {name} contains NaN or None; every row needs a label.")
-        if not all(isinstance(label, str | numbers.Number) for label in labels):
-            distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
-            place = {label: k for k, label in enumerate(distinct)}
-            classes = np.empty(len(distinct), dtype=object)
-            classes[:] = distinct
-            return classes, np.array([place[label] for label in labels])
-    if y.dtype.kind not in "biu":  # integers are labels; to be told so takes scikit-learn 0.2 ms
-        assert_all_finite(y, input_name=name)
-        check_classification_targets(y)
-    return np.unique(y, return_inverse=True)
-
-
-def _device_labels(y: Any, n_rows: int, where: Where, name: str) -> tuple[np.ndarray, Any]:
-    xp = where.xp
-    if y.ndim != 1:
+def check_label_column(y: Any, n_rows: int, where: Where, name: str) -> Any:
+    """One label a row [n]: on a device integers or bool, else a NumPy array of any labels."""
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    on_device = is_array(y) and not isinstance(y, np.ndarray)
+    if on_device and y.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
+    y = y if on_device else column_or_1d(y, warn=True)
     check_length(name, y.shape[0], _features_of(name), n_rows)
-    if not xp.isdtype(y.dtype, ("integral", "bool")):
+    if on_device and not where.xp.isdtype(y.dtype, ("integral", "bool")):
         raise ValueError(
             f"Unknown label type: labels in {where} must be integers or bool; got dtype "
             f"{y.dtype}. Pass other labels as a NumPy array or a list."
         )
+    if not on_device:
+        _check_host_labels(y, name)
+    return y
+
+
+def _check_host_labels(y: np.ndarray, name: str) -> None:
+    if y.dtype.kind == "O":
+        if any(label is None or label != label for label in y.tolist()):
+            raise ValueError(f"Input {name} contains NaN or None; every row needs a label.")
+        if not _can_be_sorted(y):
+            return
+    if y.dtype.kind not in "biu":  # integers are labels; to be told so takes scikit-learn 0.2 ms
+        assert_all_finite(y, input_name=name)
+        check_classification_targets(y)
+
+
+def _can_be_sorted(y: np.ndarray) -> bool:
+    kinds = str | numbers.Number
+    return y.dtype.kind != "O" or all(isinstance(label, kinds) for label in y.tolist())
+
+
+def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
+    if _can_be_sorted(y):
+        return np.unique(y, return_inverse=True)
+    labels = y.tolist()
+    distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
+    place = {label: k for k, label in enumerate(distinct)}
+    classes = np.empty(len(distinct), dtype=object)
+    classes[:] = distinct
+    return classes, np.array([place[label] for label in labels])
+
+
+def _device_labels(y: Any, where: Where) -> tuple[np.ndarray, Any]:
+    xp = where.xp
     values = xp.astype(y, xp.int64)
     classes = np.sort(to_numpy(xp.unique_values(values)))
     index = xp.searchsorted(where.put(classes), values)
     return classes.astype(bool) if xp.isdtype(y.dtype, "bool") else classes, index
+
+
+def check_label_kinds(y: Any, classes: np.ndarray, name: str) -> None:
+    """Refuse labels of a kind that training had none of: all of them would count as wrong."""
+    strange = _kinds(y) - _kinds(classes)
+    if strange:
+        some = ", ".join(map(repr, classes[:MOST_CLASSES].tolist()))
+        rest = ", ..." if len(classes) > MOST_CLASSES else ""
+        raise ValueError(
+            f"{name} holds {' and '.join(sorted(strange))}; labels must be "
+            f"{' or '.join(sorted(_kinds(classes)))}, as in training: {some}{rest}."
+        )
+
+
+def _kinds(labels: Any) -> set[str]:
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind in "biufc":
+        return {"numbers"}
+    if labels.dtype.kind != "O":
+        return {"strings" if labels.dtype.kind in "UT" else f"dtype {labels.dtype}"}
+    types = {type(label) for label in labels.tolist()}
+    return {
+        "strings" if issubclass(t, str)
+        else "numbers" if issubclass(t, numbers.Number)
+        else f"{t.__name__} objects"
+        for t in types
+    }  # fmt: skip
 
 
 def weighty_classes(
@@ -216,12 +313,7 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     if is_array(sample_weight) and not isinstance(sample_weight, np.ndarray):
         weights = sample_weight
     else:
-        if isinstance(sample_weight, numbers.Number):
-            sample_weight = np.full(n_rows, sample_weight)
-        weights = where.put(
-            check_array(sample_weight, ensure_2d=False, dtype=np.float64,
-                        ensure_all_finite=False, input_name=name)
-        )  # fmt: skip
+        weights = where.put(_host_weights(sample_weight, n_rows, name))
     if weights.ndim != 1:
         raise ValueError(f"{name} must be 1D array or scalar; got shape {tuple(weights.shape)}.")
     check_length(name, weights.shape[0], _features_of(name), n_rows)
@@ -236,6 +328,20 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     if not bool(xp.any(weights > 0.0)):
         raise ValueError(f"{name} is zero for every row; at least one must be > 0.")
     return weights
+
+
+def _host_weights(weights: Any, n_rows: int, name: str) -> np.ndarray:
+    if isinstance(weights, numbers.Number):
+        return np.full(n_rows, weights)
+    try:
+        array = check_array(
+            weights, ensure_2d=False, dtype=None, ensure_all_finite=False, ensure_min_samples=0,
+            input_name=name,
+        )  # fmt: skip
+        return array.astype(object).astype(np.float64) if array.dtype.kind in "OUST" else array
+    except (TypeError, ValueError) as error:
+        text = str(error).split("\n")[0]
+        raise type(error)(f"{name} must hold real numbers >= 0: {text}.") from error
 
 
 def check_target(y: Any, n_rows: int, where: Where, name: str) -> Any:
@@ -291,16 +397,11 @@ def check_signs(monotonic_cst: Any, n_features: int, names: Any | None) -> np.nd
 
 
 def check_max_features(m: Any) -> None:
-    if isinstance(m, str) or m is None:
-        check_choice("max_features", m, (None, "sqrt", "log2"))
-    elif isinstance(m, numbers.Integral):
-        check_integer("max_features", m, 1)
-    else:
-        check_real("max_features", m, 0.0, 1.0)
+    check_amount("max_features", m, 1, ("sqrt", "log2", None))
 
 
 def count_features(max_features: Any, p: int) -> int:
-    """How many features to draw of p."""
+    """How many features to draw of p: max(1, whole part of share p) where a share is given."""
     if max_features is None:
         return p
     if max_features == "sqrt":
@@ -313,4 +414,4 @@ def count_features(max_features: Any, p: int) -> int:
                 f"max_features must be at most the number of features, {p}; got {max_features!r}."
             )
         return int(max_features)
-    return max(1, round(max_features * p))
+    return max(1, int(max_features * p))

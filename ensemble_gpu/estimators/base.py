@@ -12,9 +12,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
+from ensemble_gpu.data.frames import check_columns
 from ensemble_gpu.data.validation import check_finite, check_numbers, check_shape, naming
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
+# How scikit-learn is asked to read X: our own checks of shape and values follow.
+ANYTHING_NUMERIC: dict[str, Any] = {
+    "dtype": "numeric", "ensure_all_finite": False, "ensure_2d": False, "allow_nd": True,
+    "ensure_min_samples": 0, "ensure_min_features": 0,
+}  # fmt: skip
 
 
 class ArrayEstimator(BaseEstimator):
@@ -28,6 +35,9 @@ class ArrayEstimator(BaseEstimator):
     n_jobs: int | None
     n_features_in_: int
     model_: Any
+
+    # What `missing` may be.
+    _missing_options: tuple[str, ...] = ("abstain", "learn", "error")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -53,24 +63,38 @@ class ArrayEstimator(BaseEstimator):
     def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
         """X as a float array where it lives; n_features_in_ and names set or compared."""
         if not reset and self._is_plain(X):
-            check_finite(X, NUMPY, name, self.missing)
+            self._check_finite(X, NUMPY, name)
             return X
         place = locate(X)
         if place is NUMPY:
+            check_columns(X, name, self._about_labels if reset else "They were numbers in fit.")
             with naming(name):
-                X = validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False)
-        else:
-            check_shape(X, name)
-            if reset:
-                self.n_features_in_ = X.shape[1]
+                X = validate_data(self, X, reset=reset, **ANYTHING_NUMERIC)
+        check_shape(X, name)
+        if reset:
+            self.n_features_in_ = X.shape[1]
         if X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
         X = check_numbers(X, place, name)
-        check_finite(X, place, name, self.missing)
+        self._check_finite(X, place, name)
         return X
+
+    def _check_finite(self, X: Any, where: Where, name: str) -> None:
+        others = tuple(option for option in self._missing_options if option != "error")
+        check_finite(X, where, name, others if self.missing == "error" else None)
+
+    @property
+    def _about_labels(self) -> str:
+        """What to do with columns that hold no numbers."""
+        if hasattr(self, "categorical_features"):
+            return (
+                "Name columns of labels in categorical_features; turn others, such as dates, into "
+                "numbers."
+            )
+        return "Turn them into numbers first (labels: sklearn.preprocessing.OrdinalEncoder)."
 
     def _is_plain(self, X: Any) -> bool:
         """A NumPy array that needs no conversion: the general checks would find nothing.

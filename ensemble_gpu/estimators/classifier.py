@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import Where, check_same_place, is_array, locate
+from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.data.validation import (
+    check_label_column,
+    check_label_kinds,
     check_labels,
-    check_length,
     check_weights,
     weighty_classes,
 )
@@ -41,16 +42,36 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
         return self.classes_[here.host(index)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of rows predicted right, weighted if weights are given."""
+        """Share of rows predicted right, weighted if weights are given.
+
+        y holds labels as in `fit`; one that was not there counts as wrong, one of another kind
+        (a string where labels are numbers) is an error.
+        """
         predicted = self.predict(X)
         check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
         predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
         here = locate(predicted)
         xp = here.xp
-        truth = y if is_array(y) else here.put(np.asarray(y))
-        check_length("y", truth.shape[0], "X", predicted.shape[0])
-        right = xp.astype(predicted == truth, xp.float64)
+        truth = check_label_column(y, predicted.shape[0], here, "y")
+        check_label_kinds(truth, self.classes_, "y")
+        right = xp.astype(_equal(predicted, truth, here), xp.float64)
         weights = check_weights(sample_weight, right.shape[0], here, "sample_weight")
         return float(
             xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
         )
+
+
+def _equal(predicted: Any, truth: Any, here: Where) -> Any:
+    """Row by row, where the predictions are; labels that only the host holds are compared there."""
+    if here is NUMPY:
+        return predicted == truth
+    if isinstance(truth, np.ndarray):
+        if truth.dtype.kind not in "biuf":
+            return here.put(here.host(predicted) == truth)
+        truth = here.put(truth)
+    xp = here.xp
+    whole = xp.isdtype(predicted.dtype, ("integral", "bool")) and xp.isdtype(
+        truth.dtype, ("integral", "bool")
+    )
+    common = xp.int64 if whole else xp.float64
+    return xp.astype(predicted, common) == xp.astype(truth, common)

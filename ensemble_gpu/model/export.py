@@ -15,30 +15,32 @@ from ensemble_gpu.model.forest import Forest
 
 @dataclass(frozen=True)
 class Words:
-    """How features, classes and numbers are called."""
+    """How features, classes, categories and numbers are called.
+
+    `classes` are the names of the outputs, None where those are no classes. Of averaged trees
+    they are shares, of boosted ones scores.
+    """
 
     forest: Forest
     features: list[str]
     classes: list[str] | None
-    categories: Mapping[int, Sequence[Any]]
+    categories: Mapping[int, list[str]]
     decimals: int
 
     def number(self, x: float) -> str:
         text = f"{x:.{self.decimals}f}"
         return text.removeprefix("-") if float(text) == 0.0 else text
 
-    def tests(self, i: int, most: int | None = None) -> tuple[str, str]:
+    def tests(self, i: int, room: int | None = None) -> tuple[str, str]:
         """What is true of a row that goes left and of one that goes right of node i.
 
-        A set of more than `most` categories is cut short.
+        A set of categories that takes more than `room` letters is cut short.
         """
         nodes, f = self.forest.nodes, int(self.forest.nodes.feature[i])
         name, threshold = self.features[f], float(nodes.threshold[i])
         if nodes.subset[i] >= 0:
             members = self._members(i, f)
-            shown = members if most is None else members[:most]
-            rest = [] if len(shown) == len(members) else [f"{len(members) - len(shown)} more"]
-            inside = "{" + ", ".join([*shown, *rest]) + "}"
+            inside = "{" + ", ".join(members if room is None else _cut(members, room)) + "}"
             sides = [f"{name} in {inside}", f"{name} not in {inside}"]
         elif threshold == np.inf:
             sides = [f"{name} is present", f"{name} is missing"]
@@ -56,28 +58,44 @@ class Words:
         bits = np.unpackbits(words.astype("<u8").view(np.uint8), bitorder="little")
         codes = np.flatnonzero(bits).tolist()
         if f in self.categories:
-            return [str(self.categories[f][c]) for c in codes if c < len(self.categories[f])]
-        if f in self.forest.categories:
-            known = self.forest.categories[f]
-            return [f"{known[c]:g}" for c in codes if c < len(known)]
+            known = self.categories[f]
+            return [known[c] for c in codes if c < len(known)]
         return [str(c) for c in codes]
 
-    def values(self, i: int) -> str:
+    def values(self, i: int, room: int | None = None) -> str:
         """The outputs of node i: one number, or several in brackets."""
         numbers = [self.number(v) for v in self.forest.nodes.value[i]]
-        return numbers[0] if len(numbers) == 1 else "[" + ", ".join(numbers) + "]"
+        if len(numbers) == 1:
+            return numbers[0]
+        return "[" + ", ".join(numbers if room is None else _cut(numbers, room)) + "]"
+
+    @property
+    def shares(self) -> bool:
+        """Whether the outputs are shares of classes."""
+        return self.classes is not None and self.forest.average
 
     def class_of(self, i: int) -> str | None:
-        """The class with the largest value in node i; None where outputs are not classes."""
-        best = int(np.argmax(self.forest.nodes.value[i]))
-        return None if self.classes is None else self.classes[best]
+        """The class with the largest share in node i; None where outputs are no shares."""
+        if self.classes is None or not self.shares:
+            return None
+        return self.classes[int(np.argmax(self.forest.nodes.value[i]))]
+
+
+def _cut(words: list[str], room: int) -> list[str]:
+    """As many of the words as `room` letters hold, one at least; and how many more there are."""
+    words = [word if len(word) <= room else word[: room - 1] + "…" for word in words]
+    n, shown = len(words), words
+    while n > 1 and len(", ".join(shown)) > room:
+        n -= 1
+        shown = [*words[:n], f"{len(words) - n} more"]
+    return shown
 
 
 def words_of(
     model: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    category_names: Mapping[int, Sequence[Any]] | None = None,
+    category_names: Mapping[int | str, Sequence[Any]] | None = None,
     decimals: int = 3,
 ) -> Words:
     """The words for a forest or a fitted estimator (whose own names are the default)."""
@@ -95,8 +113,55 @@ def words_of(
             f"feature_names must hold {forest.n_features} names, one a feature; "
             f"got {len(feature_names)}."
         )
+    features = [str(name) for name in feature_names]
     classes = _classes(model, forest, class_names)
-    return Words(forest, [str(n) for n in feature_names], classes, category_names or {}, decimals)
+    known = _known_categories(model, forest)
+    given = {} if category_names is None else _named_categories(category_names, features, known)
+    return Words(forest, features, classes, known | given, decimals)
+
+
+def _known_categories(model: Any, forest: Forest) -> dict[int, list[str]]:
+    """What an estimator calls the categories; their values where it has no labels."""
+    own = getattr(model, "_categories", None)
+    names = {f: values.tolist() if own is None else own.names(f)
+             for f, values in forest.categories.items()}  # fmt: skip
+    return {
+        f: [f"{name:g}" if isinstance(name, float) else str(name) for name in known]
+        for f, known in names.items()
+    }
+
+
+def _named_categories(
+    given: Any, features: list[str], known: Mapping[int, list[str]]
+) -> dict[int, list[str]]:
+    """The user's names of categories, by feature."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            "category_names must be a dict of features (indices or names) to names of their "
+            f"categories; got {given!r}."
+        )
+    places = {f: f for f in known} | {features[f]: f for f in known}
+    unknown = [key for key in given if key not in places]
+    if unknown:
+        raise ValueError(
+            f"category_names must be keyed by categorical features, {_either(features, known)}; "
+            f"got {unknown[0]!r}."
+        )
+    for key, names in given.items():
+        wanted = len(known[places[key]])
+        if isinstance(names, str) or len(names) != wanted:
+            raise ValueError(
+                f"category_names[{key!r}] must hold {wanted} names, one a category in the order of "
+                f"their values; got {names!r}."
+            )
+    return {places[key]: [str(name) for name in names] for key, names in given.items()}
+
+
+def _either(features: list[str], known: Mapping[int, Any]) -> str:
+    """The keys that name a categorical feature."""
+    if not known:
+        return "of which there are none"
+    return f"{list(known)} or {[features[f] for f in known]}"
 
 
 def _classes(model: Any, forest: Forest, given: Sequence[Any] | None) -> list[str] | None:
@@ -124,7 +189,7 @@ def export_text(
     *,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | None = None,
-    category_names: Mapping[int, Sequence[Any]] | None = None,
+    category_names: Mapping[int | str, Sequence[Any]] | None = None,
     max_depth: int | None = None,
     decimals: int = 3,
     show_weights: bool = False,
@@ -136,9 +201,10 @@ def export_text(
     model : a Forest, or a fitted estimator of trees
     tree : which tree, from 0
     feature_names : names of all columns; None: feature_names_in_ or "feature 3"
-    class_names : names of the outputs; None: classes_
-    category_names : names of the categories of categorical features, in order of their values;
-        None: the values
+    class_names : names of the outputs; None: classes_. A leaf shows the class of the largest share;
+        leaves of boosted trees, which have no shares but scores, show those
+    category_names : by feature (index or name), names of all its categories in order of their
+        values; None: the labels that the estimator was fitted with, or the values
     max_depth : branches below this depth are cut; None: none is
     decimals : of thresholds and values
     show_weights : whether leaves show all values, the rows and the weight of the training sample

@@ -23,6 +23,7 @@ from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.data.categories import encode
 from ensemble_gpu.kernels.growing import LEAF, PackedForest
 from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
 
 # Leaves that staged predictions look up at once: bounds their memory.
@@ -228,8 +229,8 @@ class Forest:
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        X is a float array of any array-API library; NaN is missing. (Namespaces without
-        float64 get their widest float.)
+        X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
+        without float64 get their widest float.)
         """
         home, engine, X = self._prepare(X, n_jobs)
         return home.hand_over(engine.evaluate_forest(X, self.packed))
@@ -242,8 +243,7 @@ class Forest:
 
     def _prepare(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
         """Where X lives, the engine that works there, and X as it takes it."""
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have shape (rows, {self.n_features}); got {tuple(X.shape)}.")
+        X = rows_of(X, self.n_features)
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         engine: Any = engine_for(where, n_jobs)

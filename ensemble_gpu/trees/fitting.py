@@ -5,30 +5,29 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
-from ensemble_gpu.data.categories import Categories, choose, encode, learn, number
+from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.data.validation import (
+    check_amount,
     check_choice,
     check_integer,
     check_jobs,
     check_max_features,
-    check_real,
-    check_signs,
     count_features,
 )
-from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
 from ensemble_gpu.kernels.growing import Rule
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
@@ -38,7 +37,6 @@ from ensemble_gpu.trees.statistics import Statistics
 
 MISSING = ("learn", "error")
 SPLITTERS = ("best", "random")
-CATEGORICAL_SPLITS = ("subset", "single")
 
 PARAMETERS = """
     splitter : {{"best", "random"}}, default="{splitter}"
@@ -98,7 +96,7 @@ class Prepared:
     plan: Plan
 
 
-class TreeEstimator(ArrayEstimator):
+class TreeEstimator(CategoricalEstimator):
     """`fit` of trees. A subclass reads y and says what is added up."""
 
     criterion: str
@@ -119,6 +117,7 @@ class TreeEstimator(ArrayEstimator):
     model_: Forest
 
     _criteria: Mapping[str, int]
+    _missing_options = MISSING
 
     def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
         raise NotImplementedError
@@ -160,16 +159,14 @@ class TreeEstimator(ArrayEstimator):
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_choice("device", self.device, DEVICES)
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low)
-        _check_rows("min_samples_split", self.min_samples_split, 2)
-        _check_rows("min_samples_leaf", self.min_samples_leaf, 1)
+            check_integer(name, getattr(self, name), low, others=(None,))
+        check_amount("min_samples_split", self.min_samples_split, 2)
+        check_amount("min_samples_leaf", self.min_samples_leaf, 1)
         check_max_features(self.max_features)
         check_not_negative("min_weight_fraction_leaf", self.min_weight_fraction_leaf, 0.5)
         check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
         check_not_negative("ccp_alpha", self.ccp_alpha)
-        if self.max_bins is not None:
-            check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
+        check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         if self.n_jobs is not None:
             check_jobs(self.n_jobs)
         check_device(self.device)
@@ -179,24 +176,19 @@ class TreeEstimator(ArrayEstimator):
         if self.device != "cpu":
             check_same_place(home, y=y, sample_weight=w)
         X, y, w = (to_workplace(a, self.device) for a in (X, y, w))
-        chosen = choose(X, self.categorical_features)
         place = locate(X)
-        X = self._check_X(number(X, chosen.labels), reset=True)
+        X, chosen = self._read_features(X)
         target, weights = self._read_target(y, X.shape[0], w, place)
-        keep = None if weights is None else weights > 0.0
-        seen = None if keep is None else place.xp.nonzero(keep)[0]
-        categories = learn(X, chosen, self.max_bins or MAX_BINS_LIMIT, locate(X), seen)
-        X = encode(X, categories.values, locate(X))
-        self._categories = categories
         rows = Rows(*(from_host(a, self.device) for a in (X, target, weights)))
         place = locate(rows.X)
         engine = engine_for(place, self.n_jobs)
         here = NUMPY if engine.name == "cpu" else place
         rows = rows.seen_by(engine)
         keep = None if rows.weights is None else rows.weights > 0.0
-        n_categories = {f: max(1, len(v)) for f, v in categories.values.items()}
-        max_bins = self.max_bins or MAX_BINS_LIMIT
-        binned = bin_rows(engine, rows, keep, max_bins, here, n_categories, for_trees=True)
+        self._learn_categories(rows.X, chosen, keep, here)
+        rows = replace(rows, X=self._encoded(rows.X, here))
+        categories, sizes = self._categories, self._categories.sizes()
+        binned = bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=True)
         statistics = self._statistics(binned.target, binned.weights, engine)
         kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
         plan = self._plan(binned.matrix, categories, statistics)
@@ -206,14 +198,7 @@ class TreeEstimator(ArrayEstimator):
 
     def _plan(self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics) -> Plan:
         p, n = self.n_features_in_, matrix.codes.n_rows
-        signs = check_signs(self.monotonic_cst, p, getattr(self, "feature_names_in_", None))
-        categorical = np.zeros(p, dtype=bool)
-        categorical[list(categories.values)] = True
-        if (signs[categorical] != 0).any():
-            at = np.flatnonzero(categorical & (signs != 0)).tolist()
-            raise ValueError(
-                f"monotonic_cst must be 0 for categorical features; it is not for features {at}."
-            )
+        signs = self._signs()
         if signs.any() and statistics.n_classes > 2:
             raise ValueError(
                 f"monotonic_cst is for two classes; y holds {statistics.n_classes} classes, whose "
@@ -223,7 +208,7 @@ class TreeEstimator(ArrayEstimator):
             self._criteria[self.criterion],
             _rows(self.min_samples_leaf, n),
             signs,
-            categorical,
+            categories.mask(p),
             self.categorical_split == "single",
             self.splitter == "random",
         )
@@ -249,13 +234,6 @@ class TreeEstimator(ArrayEstimator):
             ) from error
         return int(source.randint(np.iinfo(np.int32).max))
 
-    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        if hasattr(self, "_categories") and self._categories.labels:
-            if hasattr(X, "columns"):
-                validate_data(self, X, reset=False, skip_check_array=True)
-            X = number(X, self._categories.labels)
-        return super()._inputs(X)
-
     def apply(self, X: Any) -> Any:
         """The leaf of every row: int64 [n] for a tree, [n, trees] for a forest."""
         X, place, _, _ = self._inputs(X)
@@ -266,14 +244,6 @@ class TreeEstimator(ArrayEstimator):
         """Each feature's share in the fall of the impurity."""
         check_is_fitted(self, "model_")
         return self.model_.importances()
-
-
-def _check_rows(name: str, value: Any, low: int) -> None:
-    """An integer, or a share of the rows."""
-    if isinstance(value, numbers.Integral):
-        check_integer(name, value, low)
-    else:
-        check_real(name, value, 0.0, 1.0)
 
 
 def check_not_negative(name: str, value: Any, high: float = math.inf) -> None:

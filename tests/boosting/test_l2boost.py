@@ -238,7 +238,8 @@ def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights
     engine, w = CpuEngine(1), weights_of(weights, 200)
     binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY, for_trees=False)
     p, codes = data.X.shape[1], binned.matrix.codes
-    taste = Taste(missing == "learn", False, np.zeros(p, np.int64), p, np.random.default_rng(0))
+    none = np.zeros(p, dtype=np.int64)
+    taste = Taste(missing == "learn", False, none, p, np.random.default_rng(0), none > 0)
     q = integer_weights(binned.weights, WEIGHT_BITS, engine)
     targets = integer_targets(binned.target[None, :], q, engine)
     gram = Gram(engine, codes, targets, StumpLearner(binned.matrix, taste), 0.3, memory, 100)

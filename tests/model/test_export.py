@@ -5,14 +5,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree import export_text as sklearn_text
 
+from ensemble_gpu import BoostingClassifier
+from ensemble_gpu.bagging.forest import RandomForestClassifier
 from ensemble_gpu.kernels.growing import LEAF
 from ensemble_gpu.model.export import export_text
 from ensemble_gpu.model.forest import Forest, Nodes
+from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.model.trees import from_sklearn, random_forest
 
 IRIS = load_iris()
@@ -69,6 +74,68 @@ def test_categories_can_be_named():
     )
     assert "|--- colour in {green, grey}\n" in text
     assert "|--- colour not in {green, grey} or missing\n" in text
+
+
+def test_categories_can_be_named_by_column():
+    colours = ["red", "green", "blue", "grey"]
+    forest = tree_of_three_tests()
+    by_name = export_text(forest, feature_names=NAMES, category_names={"colour": colours})
+    assert by_name == export_text(forest, feature_names=NAMES, category_names={0: colours})
+
+
+LABELS = ["apple", "fig", "kiwi", "plum"]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Categorical(LABELS * 10),
+        pl.Series(LABELS * 10, dtype=pl.Categorical),
+        pl.Series(LABELS * 10, dtype=pl.Enum(["plum", "kiwi", "fig", "apple"])),
+    ],
+    ids=["pandas", "polars", "Enum"],
+)
+@pytest.mark.parametrize("kind", [OwnTree, RandomForestClassifier])
+def test_an_estimator_fitted_on_labels_shows_them(column, kind):
+    frame = (pl if isinstance(column, pl.Series) else pd).DataFrame({"fruit": column})
+    text = export_text(kind(random_state=0).fit(frame, np.array([0, 1, 1, 0] * 10)))
+    assert "fruit in {apple, plum}" in text or "fruit in {fig, kiwi}" in text
+    renamed = export_text(
+        OwnTree().fit(frame, np.array([0, 1, 1, 0] * 10)), category_names={"fruit": list("AFKP")}
+    )
+    assert "fruit in {A, P}" in renamed or "fruit in {F, K}" in renamed
+
+
+def test_only_the_labels_of_training_are_counted():
+    frame = pd.DataFrame({"x": range(40), "fruit": pd.Categorical(LABELS * 10)})
+    weights = np.array([1.0, 0.0, 1.0, 1.0] * 10)  # no fig
+    tree = OwnTree().fit(frame, np.array([0, 1, 1, 0] * 10), sample_weight=weights)
+    text = export_text(tree)
+    assert "fruit in {kiwi}" in text or "fruit in {apple, plum}" in text
+    with pytest.raises(ValueError, match=r"category_names\['fruit'\] must hold 3 names"):
+        export_text(tree, category_names={"fruit": LABELS})
+
+
+def test_categories_that_are_numbers_are_shown_as_numbers():
+    X = np.array([[3.0], [5.0], [8.0], [9.0]] * 10)
+    labelled = pd.DataFrame({"zip": pd.Categorical(X[:, 0].astype(int))})
+    y = np.array([0, 1, 1, 0] * 10)
+    for tree in (OwnTree(categorical_features=[0]).fit(X, y), OwnTree().fit(labelled, y)):
+        text = export_text(tree)
+        assert " in {3, 9}" in text or " in {5, 8}" in text
+
+
+def test_boosted_trees_show_values_and_no_classes():
+    two = BoostingClassifier(max_depth=2, n_estimators=2).fit(IRIS.data, IRIS.target > 0)
+    assert export_text(two).count("value: ") == two.model_.n_leaves()
+    three = BoostingClassifier(max_depth=2, n_estimators=2).fit(IRIS.data, IRIS.target)
+    for text in (export_text(three), export_text(three, class_names=IRIS.target_names)):
+        assert "class" not in text
+        values = [[float(v) for v in part.split("]")[0].split(", ")]
+                  for part in text.split("value: [")[1:]]  # fmt: skip
+        leaves = three.model_.tree(0).nodes
+        expected = leaves.value[leaves.feature == LEAF]
+        np.testing.assert_allclose(values, expected, atol=5.1e-4)
 
 
 def test_the_text_is_scikit_learns_with_missing_values():
@@ -144,6 +211,11 @@ def test_small_negative_numbers_do_not_become_minus_zero():
         ({"tree": 1}, "tree must be an integer from 0 to 0; got 1"),
         ({"feature_names": ["a"]}, "feature_names must hold 3 names, one a feature; got 1"),
         ({"class_names": ["a", "b"]}, "class_names must hold 1 names, one an output; got 2"),
+        ({"category_names": {0: ["red", "blue"]}}, r"names\[0\] must hold 4 names, .*; got \['red"),
+        ({"category_names": {0: "rgbw"}}, r"category_names\[0\] must hold 4 names, .*; got 'rgbw'"),
+        ({"category_names": {7: []}}, r"by categorical features, \[0\] or \['feature 0'\]; got 7"),
+        ({"category_names": {1: ["a"]}}, "must be keyed by categorical features, .*; got 1"),
+        ({"category_names": {"size": ["a"]}}, "keyed by categorical features, .*; got 'size'"),
         ({"decimals": -1}, "decimals must be an integer >= 0; got -1"),
         ({"max_depth": -1}, "max_depth must be None or an integer >= 0; got -1"),
     ],
@@ -151,6 +223,16 @@ def test_small_negative_numbers_do_not_become_minus_zero():
 def test_bad_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         export_text(tree_of_three_tests(), **options)
+
+
+def test_names_of_categories_that_are_no_dict_are_refused():
+    with pytest.raises(TypeError, match=r"category_names must be a dict of .*; got \['red'\]"):
+        export_text(tree_of_three_tests(), category_names=["red"])
+
+
+def test_names_for_a_tree_without_categories_are_refused():
+    with pytest.raises(ValueError, match="of which there are none; got 0"):
+        export_text(iris()[1], category_names={0: ["a"]})
 
 
 def test_what_is_no_forest_is_refused():

@@ -1,0 +1,65 @@
+"""What every estimator does with categorical features: choose, learn and know them again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.binning import MAX_BINS_LIMIT
+from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
+from ensemble_gpu.data.validation import check_signs, naming
+from ensemble_gpu.estimators.base import ArrayEstimator
+
+CATEGORICAL_SPLITS = ("subset", "single")
+
+
+class CategoricalEstimator(ArrayEstimator):
+    """Features are chosen when X is read, their categories learnt from the rows that are kept.
+
+    One without the parameter `categorical_features` has none.
+    """
+
+    max_bins: int | None
+    monotonic_cst: Any
+    _categories: Categories
+
+    def _read_features(self, X: Any) -> tuple[Any, Chosen]:
+        """X of fit as floats, numbers in place of labels; and which features are categories."""
+        chosen = choose(X, getattr(self, "categorical_features", None))
+        return self._check_X(number(X, chosen.labels), reset=True), chosen
+
+    def _learn_categories(self, X: Any, chosen: Chosen, keep: Any | None, where: Where) -> None:
+        """From the kept rows of X (None: all)."""
+        rows = None if keep is None else where.xp.nonzero(keep)[0]
+        most = self.max_bins or MAX_BINS_LIMIT
+        self._categories = learn(X, chosen, most, where, rows)
+
+    def _encoded(self, X: Any, where: Where) -> Any:
+        """X with codes in place of categories."""
+        return encode(X, self._categories.values, where)
+
+    def _numbered(self, X: Any, labels: dict[int, list], name: str = "X") -> Any:
+        """X with numbers in place of labels, once its columns are known to be those of fit."""
+        if labels and hasattr(X, "columns"):
+            with naming(name):
+                validate_data(self, X, reset=False, skip_check_array=True)
+        return number(X, labels)
+
+    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
+        if hasattr(self, "_categories"):
+            X = self._numbered(X, self._categories.labels)
+        return super()._inputs(X)
+
+    def _signs(self) -> np.ndarray:
+        """monotonic_cst as a sign for every feature; categories have no order to go by."""
+        p = self.n_features_in_
+        signs = check_signs(self.monotonic_cst, p, getattr(self, "feature_names_in_", None))
+        at = np.flatnonzero(self._categories.mask(p) & (signs != 0)).tolist()
+        if at:
+            raise ValueError(
+                f"monotonic_cst must be 0 for categorical features; it is not for features {at}."
+            )
+        return signs

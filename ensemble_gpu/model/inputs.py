@@ -1,0 +1,33 @@
+"""What a model takes: arrays of rows. Frames and labels are the estimators' business."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import is_array, locate
+
+
+def rows_of(X: Any, n_features: int) -> Any:
+    """X [rows, n_features] as an array of real numbers; a list of rows is read into NumPy."""
+    if isinstance(X, list | tuple):
+        X = _read(X)
+    if not is_array(X):
+        raise TypeError(
+            "X must be an array of NumPy or another array-API library, or a list of rows; got "
+            f"{type(X).__name__}. Frames are taken by the methods of the estimator."
+        )
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(f"X must have shape (rows, {n_features}); got {tuple(X.shape)}.")
+    if not locate(X).xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+        raise TypeError(f"X must hold floats, integers or bool; got dtype {X.dtype}.")
+    return X
+
+
+def _read(rows: Any) -> np.ndarray:
+    try:
+        return np.asarray(rows, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = str(error).rstrip(".")
+        raise TypeError(f"X must hold numbers, rows of one length: {text}.") from error
