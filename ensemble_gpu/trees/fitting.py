@@ -61,7 +61,8 @@ PARAMETERS = """
         +1: the prediction{positive} may only rise with the feature; -1: only fall.
     max_bins : int or None, default=255
         Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
-        distinct values is exact. None: exact for every feature (CART).
+        distinct values is exact. None: exact for every feature (CART); on CUDA up to 65,535
+        distinct values.
     categorical_features : "from_dtype", array of indices, names or bool, or None
         Which features are categories: "from_dtype" those that a pandas or polars frame says are.
         Unknown categories are treated as missing.

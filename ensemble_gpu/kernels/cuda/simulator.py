@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -22,8 +22,11 @@ def faithful_simulator() -> Iterator[None]:
 
     As on a GPU, shared memory does not hold what the last launch left there. Allocation takes a
     lock: in the simulator's own, two threads of a block can get an array each. Threads are switched
-    often: barriers are polled, and more interleavings are seen.
+    often: barriers are polled, and more interleavings are seen. Nothing is put into the globals of
+    a file for the time of a call, where threads would meet: `cuda` finds the launch by itself
+    (_numba.py).
     """
+    from numba.cuda.simulator import kernel
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
 
     lock = threading.Lock()
@@ -41,7 +44,10 @@ def faithful_simulator() -> Iterator[None]:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        with patch.object(FakeCUDAShared, "array", array):
+        with (
+            patch.object(FakeCUDAShared, "array", array),
+            patch.object(kernel, "swapped_cuda_module", lambda *_: nullcontext()),
+        ):
             yield
     finally:
         sys.setswitchinterval(interval)
