@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.bagging.fitting import Bagging
 from ensemble_gpu.bagging.learners import tags_of
-from ensemble_gpu.data.validation import check_choice
+from ensemble_gpu.data.validation import check_choice, check_labels, check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 
@@ -30,7 +30,8 @@ class BaggingClassifier(ArrayClassifier, Bagging):
     ----------
     estimator : a classifier of this package or of scikit-learn; None: our decision tree
         One that takes sample_weight gets the counts of its bag as weights; others get the rows
-        themselves, repeated. Ours work where X is, others on the host only.
+        themselves, repeated. Ours work where X is, others on the host only. Its
+        `categorical_features`, `monotonic_cst` and `interaction_cst` speak of the features of X.
     n_estimators : int, default=10
     max_samples : rows drawn for each learner, default=1.0
         A float is a share of the rows (of the sum of weights, where weights are integers).
@@ -44,6 +45,9 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         Score on every row by the learners that have not seen it: accuracy, weighted by
         sample_weight; or the callable's, given NumPy arrays of the rows that have weight.
     warm_start : keep the learners of the last fit and add to them, default=False
+        Features, their names and categories, and classes must be those of the last fit.
+    device : {None, "cpu", "cuda", "auto"}, default=None
+        Where the learners work; None follows the input, "cpu" copies it to the host.
     n_jobs : learners at a time, in threads; None: one, or as joblib's context says
         The result does not depend on it.
     random_state : seed; one seed gives the same bags on every array library, whatever the order
@@ -51,7 +55,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
 
     Attributes
     ----------
-    classes_, n_classes_ : labels in order, and how many
+    classes_, n_classes_ : labels in order, and how many; one is enough, and none needs weight
     estimator_ : the learner that was cloned
     estimators_ : fitted learners, on labels 0, 1, ...; a bag with one class has a constant one
     estimators_features_ : features of each, indices
@@ -87,6 +91,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         voting: str = "soft",
         oob_score: Any = False,
         warm_start: bool = False,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -99,6 +104,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
             bootstrap_features=bootstrap_features,
             oob_score=oob_score,
             warm_start=warm_start,
+            device=device,
             n_jobs=n_jobs,
             random_state=random_state,
         )
@@ -121,9 +127,10 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         check_choice("voting", self.voting, ("soft", "hard"))
 
     def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        target, weights = super()._read_target(y, n_rows, w, place)
+        """Index of every row's label, and weights; classes_ are all labels, as in trees."""
+        self.classes_, index = check_labels(y, n_rows, place, 1, "y")
         self.n_classes_ = len(self.classes_)
-        return target, weights
+        return index, check_weights(w, n_rows, place, "sample_weight")
 
     def _labels(self, target: Any, where: Where) -> np.ndarray:
         return where.host(target)
@@ -198,8 +205,8 @@ class BaggingRegressor(ArrayRegressor, Bagging):
     estimator : a regressor of this package or of scikit-learn; None: our decision tree
         One that takes sample_weight gets the counts of its bag as weights; others get the rows
         themselves, repeated. Ours work where X is, others on the host only.
-    n_estimators, max_samples, max_features, bootstrap, bootstrap_features, warm_start, n_jobs,
-    random_state : as in BaggingClassifier
+    n_estimators, max_samples, max_features, bootstrap, bootstrap_features, warm_start, device,
+    n_jobs, random_state : as in BaggingClassifier
     oob_score : False, True, or a callable(y_true, y_pred) -> float, default=False
         Score on every row by the learners that have not seen it: R^2, weighted by sample_weight;
         or the callable's, given NumPy arrays of the rows that have weight.

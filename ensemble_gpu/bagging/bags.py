@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.namespace import CUDA, NUMPY, Where, locate
 from ensemble_gpu.bagging.draws import (
     bootstrap_counts,
     stream,
@@ -22,7 +20,7 @@ from ensemble_gpu.bagging.draws import (
     weighted_counts,
     weighted_subset_counts,
 )
-from ensemble_gpu.kernels.cpu.memory import room
+from ensemble_gpu.bagging.keys import row_keys, sorted_rows
 from ensemble_gpu.kernels.hashing import STEP, mixed
 
 # Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
@@ -31,23 +29,6 @@ MOST_REPEATS = 16
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
 FOR_FEATURES, FOR_LEARNERS = 1 << 32, 2 << 32
 
-SHARPNESS, MISSING, BLOCK = 2.0**52, 1 << 60, 64
-FEW = 32  # rows of a bucket that are sorted one by one
-
-
-@njit(cache=True, nogil=True)
-def _mix_in(keys, x):
-    """Rows in blocks, so that their chains of multiplications run side by side."""
-    n_rows, n_columns = x.shape
-    for start in range(0, n_rows, BLOCK):
-        for f in range(n_columns):
-            for i in range(start, min(start + BLOCK, n_rows)):
-                value = np.float64(x[i, f])
-                share = value / (1.0 + abs(value)) if value == value else 0.0
-                digest = np.uint64(np.int64(share * SHARPNESS) + np.int64(1 << 53))
-                digest = digest if value == value else np.uint64(MISSING)
-                keys[i] = mixed((keys[i] + STEP) ^ digest)
-
 
 @njit(cache=True, nogil=True)
 def _add_up(rows, drawn, n_rows):
@@ -55,87 +36,6 @@ def _add_up(rows, drawn, n_rows):
     for i in range(len(rows)):
         counts[rows[i]] += drawn[i]
     return counts
-
-
-def _mix_in_anywhere(keys: Any, x: Any, where: Where) -> Any:
-    """`_mix_in` of one column in array-API calls."""
-    xp = where.xp
-
-    def number(value: int) -> Any:
-        return where.full(value, xp.uint64)
-
-    x = where.as_float64(x)
-    known = xp.where(xp.isnan(x), xp.zeros_like(x), x)
-    share = known / (xp.abs(known) + 1.0)
-    digest = xp.astype(xp.astype(share * SHARPNESS, xp.int64) + (1 << 53), xp.uint64)
-    digest = xp.where(xp.isnan(x), number(MISSING), digest)
-    keys = (keys + number(int(STEP))) ^ digest
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        keys = (keys ^ (keys >> number(shift))) * number(factor)
-    return keys ^ (keys >> number(31))
-
-
-def row_keys(target: Any, X: Any) -> np.ndarray:
-    """A hash of every row, the target first: uint64 [n] on the host.
-
-    Every value x enters as the integer part of 2^52 x / (1 + |x|): three roundings that are the
-    same on every device, and the same for a float32 and its float64 copy.
-    """
-    where = locate(X)
-    if where is NUMPY:
-        keys = room((X.shape[0],), np.uint64)
-        keys[:] = 0
-        _mix_in(keys, target[:, None])
-        _mix_in(keys, X)
-        return keys
-    if where.kind == CUDA:
-        target, X = gpu.adopt(target), gpu.adopt(X)
-        where = locate(X)
-    keys = _mix_in_anywhere(where.zeros(X.shape[0], where.xp.uint64), target, where)
-    for f in range(X.shape[1]):
-        keys = _mix_in_anywhere(keys, X[:, f], where)
-    return where.host(keys)
-
-
-@njit(cache=True, nogil=True)
-def _sort_rows(keys, bits, ends, order):
-    """Rows in ascending order of keys, equal ones in their own order.
-
-    Hashes fall evenly into 2^bits buckets by their upper bits, about one a bucket: the rest is
-    sorting a few. Equal keys are in order already.
-    """
-    shift = np.uint64(64 - bits)
-    ends[:] = 0
-    for i in range(keys.shape[0]):
-        ends[keys[i] >> shift] += 1
-    total = 0
-    for b in range(ends.shape[0]):
-        total += ends[b]
-        ends[b] = total
-    for i in range(keys.shape[0] - 1, -1, -1):
-        b = keys[i] >> shift
-        ends[b] -= 1  # in the end where the bucket begins
-        order[ends[b]] = i
-    for b in range(ends.shape[0]):
-        start, stop = ends[b], ends[b + 1] if b + 1 < ends.shape[0] else keys.shape[0]
-        if stop - start > FEW:
-            own = order[start:stop].copy()
-            order[start:stop] = own[np.argsort(keys[own], kind="mergesort")]
-            continue
-        for i in range(start + 1, stop):
-            row, at = order[i], i
-            while at > start and keys[order[at - 1]] > keys[row]:
-                order[at] = order[at - 1]
-                at -= 1
-            order[at] = row
-
-
-def sorted_rows(keys: np.ndarray) -> np.ndarray:
-    """Rows in ascending order of keys, equal ones in their own order: int32."""
-    bits = max(1, len(keys).bit_length())
-    order = np.empty(len(keys), dtype=np.int32)
-    _sort_rows(keys, bits, room((1 << bits,), np.int32), order)
-    return order
 
 
 @dataclass(frozen=True)
@@ -184,16 +84,16 @@ class Bags:
 def make_bags(
     X: Any,
     target: Any,
-    weights: np.ndarray | None,
+    repeats: np.ndarray | None,
+    factor: np.ndarray | None,
     *,
     seed: int,
     replace: bool,
     max_samples: float | int,
     takes_weights: bool,
 ) -> Bags:
-    """Bags of `max_samples` of the rows, by the rules of `repetitions`."""
+    """Bags of `max_samples` of the rows: `repetitions` says how often each is there to be drawn."""
     n_rows = X.shape[0]
-    repeats, factor = repetitions(weights)
     total = n_rows if repeats is None else int(repeats.sum())
     n_draws = max_samples if isinstance(max_samples, int) else max(1, int(max_samples * total))
     if not replace and n_draws > total:
@@ -203,7 +103,7 @@ def make_bags(
         )
     chances, rows = None, None
     if replace or n_draws < total:
-        order = sorted_rows(row_keys(target, X))
+        order = sorted_rows(row_keys(target, X, factor))
         if factor is not None and not takes_weights:
             rows, chances = order, factor[order]
         else:

@@ -7,15 +7,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.devices import from_host, to_workplace
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
-from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags
+from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags, repetitions
+from ensemble_gpu.bagging.columns import Columns, chosen_categories, learned_categories, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
-    check_learner,
     check_reach,
     fit_learner,
     in_threads,
@@ -24,23 +24,20 @@ from ensemble_gpu.bagging.learners import (
     take_features,
     takes_weights,
 )
-from ensemble_gpu.bagging.out_of_bag import mean_out_of_bag
-from ensemble_gpu.data.validation import check_flag, check_integer, check_real
+from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
+from ensemble_gpu.bagging.settings import check_parameters
+from ensemble_gpu.bagging.warm_start import Shape
+from ensemble_gpu.data.categories import Categories, encode
+from ensemble_gpu.data.categories import number as to_numbers
+from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.data.validation import count_features
 from ensemble_gpu.estimators.base import ArrayEstimator
-
-
-def _check_share(name: str, value: Any) -> None:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        check_integer(name, value, 1)
-    else:
-        check_real(name, value, 0.0, 1.0)
 
 
 class Bagging(ArrayEstimator):
     """`fit` of a bag of learners. A subclass says which learner, and how answers are joined."""
 
-    # X stays where it is, and whether NaN is taken is the learner's choice: `_check_X`.
-    device = None
+    # Whether NaN is taken is the learner's choice: `_check_X`.
     missing = "abstain"
     _kind: str
 
@@ -48,6 +45,8 @@ class Bagging(ArrayEstimator):
     estimators_features_: list[np.ndarray]
     bags_: list[Bags]
     classes_: np.ndarray
+    _categories: Categories
+    _fitted_for: Shape
 
     def __init__(
         self,
@@ -60,6 +59,7 @@ class Bagging(ArrayEstimator):
         bootstrap_features: bool = False,
         oob_score: Any = False,
         warm_start: bool = False,
+        device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
     ):
@@ -71,6 +71,7 @@ class Bagging(ArrayEstimator):
         self.bootstrap_features = bootstrap_features
         self.oob_score = oob_score
         self.warm_start = warm_start
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -144,61 +145,57 @@ class Bagging(ArrayEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        check_integer("n_estimators", self.n_estimators, 1)
-        for name in ("max_samples", "max_features"):
-            _check_share(name, getattr(self, name))
-        for name in ("bootstrap", "bootstrap_features", "warm_start"):
-            check_flag(name, getattr(self, name))
-        if not callable(self.oob_score) and not isinstance(self.oob_score, bool | np.bool_):
-            raise ValueError(
-                "oob_score must be True, False or a callable(y_true, y_pred) -> float; got "
-                f"{self.oob_score!r}."
-            )
-        if self.n_jobs is not None and (
-            isinstance(self.n_jobs, bool)
-            or not isinstance(self.n_jobs, numbers.Integral)
-            or self.n_jobs == 0
-        ):
-            kind = ValueError if self.n_jobs == 0 else TypeError
-            raise kind(
-                "n_jobs must be None (one learner at a time, or as joblib's context says), an "
-                f"integer >= 1, or negative (-1: as many as processors); got {self.n_jobs!r}."
-            )
-        if self.estimator is not None:
-            check_learner(self.estimator, self._kind)
+        check_parameters(self)
 
     def _fit(self, X: Any, y: Any, w: Any, more: bool) -> None:
-        check_same_place(locate(X), y=y, sample_weight=w)
-        X, y, w = map(to_workplace, (X, y, w))
+        if self.device != "cpu":
+            check_same_place(locate(X), y=y, sample_weight=w)
         self.estimator_ = self._learner()
-        X = self._check_X(X, reset=not more)
+        X, target, weights, columns = self._read(*(to_workplace(a, self.device) for a in (X, y, w)))
         where = locate(X)
         check_reach(self.estimator_, where)
-        labels_before = getattr(self, "classes_", None)
-        target, weights = self._read_target(y, X.shape[0], w, where)
-        learners = list(self.estimators_) if more else []
-        features = list(self.estimators_features_) if more else []
-        if more and not self._wants_more(len(learners), labels_before):
-            return
         weights = None if weights is None else where.host(weights)
-        bags = self._make_bags(X, target, weights, more)
+        learners, features, bags = [], [], []
+        if not more:
+            self._fitted_for = Shape.of(self)
+        else:
+            self._check_more()
+            self._categories = self._fitted_for.categories  # equal, but may have other numbers
+            learners, features, bags = (
+                list(old) for old in (self.estimators_, self.estimators_features_, self.bags_)
+            )
         new = range(len(learners), self.n_estimators)
-        labels = self._labels(target, where)
-        calls = ((number, bags, X, target, labels) for number in new)
-        for learner, columns in in_threads(self._fit_one, calls, self.n_jobs):
-            learners.append(learner)
-            features.append(columns)
-        self.estimators_, self.estimators_features_ = learners, features
-        self.bags_ = [*(self.bags_ if more else []), *(bags for _ in new)]
+        if new or self.oob_score:
+            own = self._make_bags(X, target, weights, bags)
+            labels = self._labels(target, where)
+            calls = ((number, own, X, target, labels, columns) for number in new)
+            for learner, drawn in in_threads(self._fit_one, calls, self.n_jobs):
+                learners.append(learner)
+                features.append(drawn)
+                bags.append(own)
+        self.estimators_, self.estimators_features_, self.bags_ = learners, features, bags
         self._set_out_of_bag(X, where.host(target), weights)
 
-    def _wants_more(self, n_fitted: int, labels_before: np.ndarray | None) -> bool:
-        """Whether a warm start has learners to add; raise where it cannot."""
-        if labels_before is not None and not np.array_equal(labels_before, self.classes_):
-            raise ValueError(
-                "warm_start=True needs the labels of the first fit, "
-                f"{labels_before.tolist()!r}; y holds {self.classes_.tolist()!r}."
-            )
+    def _read(self, X: Any, y: Any, w: Any) -> tuple[Any, Any, Any, Columns]:
+        """(X, target, weights, what the learners are told of features), where they work."""
+        chosen = chosen_categories(self.estimator_, X)
+        X = self._check_X(to_numbers(X, chosen.labels), reset=True)
+        where = locate(X)
+        target, weights = self._read_target(y, X.shape[0], w, where)
+        self._categories = learned_categories(self.estimator_, X, chosen, weights, where)
+        names = getattr(self, "feature_names_in_", None)
+        columns = resolved(self.estimator_, self._categories, self.n_features_in_, names)
+        X = encode(X, self._categories.values, where)
+        # "auto" is a GPU for learners that can use one
+        ours = isinstance(self.estimator_, ArrayEstimator)
+        device = self.device if ours or self.device == "cuda" else None
+        X, target, weights = (from_host(a, device) for a in (X, target, weights))
+        return X, target, weights, columns
+
+    def _check_more(self) -> None:
+        """Raise where a warm start cannot go on."""
+        n_fitted = len(self.estimators_)
+        self._fitted_for.check(Shape.of(self))
         if self.n_estimators < n_fitted:
             raise ValueError(
                 f"n_estimators must be at least the {n_fitted} that are fitted, with "
@@ -210,18 +207,14 @@ class Bagging(ArrayEstimator):
                 UserWarning,
                 stacklevel=4,
             )
-        return self.n_estimators > n_fitted
 
-    def _make_bags(self, X: Any, target: Any, weights: Any, more: bool) -> Bags:
-        if more:
-            seed = self.bags_[0].seed
-        else:
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+    def _make_bags(self, X: Any, target: Any, weights: Any, earlier: list[Bags]) -> Bags:
+        seed = earlier[0].seed if earlier else draw_seed(self.random_state)
         size = self.max_samples
         bags = make_bags(
             X,
             target,
-            weights,
+            *repetitions(weights),
             seed=seed,
             replace=bool(self.bootstrap),
             max_samples=int(size) if isinstance(size, numbers.Integral) else float(size),
@@ -234,7 +227,6 @@ class Bagging(ArrayEstimator):
                 f"oob_score={self.oob_score!r} needs rows out of the bag; bootstrap=False and "
                 f"max_samples={size!r} leave none out. Use bootstrap=True or a smaller max_samples."
             )
-        earlier = self.bags_ if more else []
         same = (old.rows is not None and np.array_equal(old.rows, bags.rows) for old in earlier)
         if not all(same):
             raise ValueError(
@@ -243,25 +235,21 @@ class Bagging(ArrayEstimator):
             )
         return bags
 
-    def _n_drawn_features(self) -> int:
-        if not isinstance(self.max_features, numbers.Integral):
-            return max(1, int(self.max_features * self.n_features_in_))
-        if self.max_features > self.n_features_in_:
-            raise ValueError(
-                f"max_features must be at most the number of features, {self.n_features_in_}; got "
-                f"{self.max_features!r}."
-            )
-        return int(self.max_features)
-
     def _fit_one(
-        self, number: int, bags: Bags, X: Any, target: Any, labels: np.ndarray | None
+        self,
+        number: int,
+        bags: Bags,
+        X: Any,
+        target: Any,
+        labels: np.ndarray | None,
+        columns: Columns,
     ) -> tuple[Any, np.ndarray]:
         """Learner `number` and its features: they depend on the seed, the number and the data."""
         features = draw_features(
             bags.seed,
             number,
             self.n_features_in_,
-            self._n_drawn_features(),
+            count_features(self.max_features, self.n_features_in_),
             bool(self.bootstrap_features),
         )
         counts = bags.counts(number)
@@ -271,10 +259,19 @@ class Bagging(ArrayEstimator):
             absent = int((classes == 0.0).sum())
             if absent == len(classes) - 1:
                 return OneClass(int(np.argmax(classes))).fit(X, target), features
-        learner = make_learner(self.estimator_, bags.seed, number)
+        learner = make_learner(self.estimator_, bags.seed, number, columns.seen(features))
         with gpu.current(locate(X), "bagging"):
             X = take_features(X, features)
             return fit_learner(learner, X, target, bags, counts, absent=absent), features
+
+    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
+        check_is_fitted(self)
+        if self._categories.labels:
+            if hasattr(X, "columns"):
+                validate_data(self, X, reset=False, skip_check_array=True)
+            X = to_numbers(X, self._categories.labels)
+        X, place, here, dtype = super()._inputs(X)
+        return encode(X, self._categories.values, here), place, here, dtype
 
     def _answers(self, X: Any, method: Any) -> Any:
         """Of all learners, one after the other: `method(learner, its columns of X)`."""
@@ -296,8 +293,7 @@ class Bagging(ArrayEstimator):
         return here.xp.astype(total / len(self.estimators_), dtype), place, here
 
     def _set_out_of_bag(self, X: Any, target: np.ndarray, weights: Any) -> None:
-        for name in [name for name in vars(self) if name.startswith("oob_") and name[-1] == "_"]:
-            delattr(self, name)
+        forget_out_of_bag(self)
         if not self.oob_score:
             return
         where = locate(X)
@@ -308,7 +304,7 @@ class Bagging(ArrayEstimator):
                 left_out = take_features(left_out, self.estimators_features_[number])
                 return where.host(self._answer(self.estimators_[number], left_out))
 
-        answers, seen = mean_out_of_bag(answer, self.bags_, self.n_jobs)
+        answers, seen = mean_out_of_bag(answer, self.bags_, weights, self.n_jobs)
         self._score_out_of_bag(answers, seen, target, weights)
 
     @property

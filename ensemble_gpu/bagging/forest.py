@@ -15,7 +15,14 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.growing import bags_of, checksum, grow_forest, out_of_bag
-from ensemble_gpu.data.validation import check_flag, check_integer, check_real
+from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
+from ensemble_gpu.bagging.warm_start import Shape
+from ensemble_gpu.data.validation import (
+    check_amount,
+    check_flag,
+    check_flag_or_metric,
+    check_integer,
+)
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
@@ -42,7 +49,8 @@ _BAGS = """
     oob_score : bool or callable, default=False
         Predict every row by the trees that have not seen it; callable: metric(y, prediction).
     warm_start : bool, default=False
-        Keep the trees of the last fit and add to them."""
+        Keep the trees of the last fit and add to them. Features, their names and categories, and
+        classes must be those of the last fit."""
 
 _ATTRIBUTES = """
 
@@ -69,22 +77,17 @@ class _RandomForest(TreeEstimator):
     # of each tree: how many draws (None: no bootstrap) from which rows (their checksum)
     _drawn: list[tuple[int | None, int]]
     _seed: int
-    # features and classes that the trees were grown for
-    _grown_for: tuple[int, list | None]
+    _grown_for: Shape
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_estimators", self.n_estimators, 1)
         check_flag("bootstrap", self.bootstrap)
         check_flag("warm_start", self.warm_start)
-        if not callable(self.oob_score):
-            check_flag("oob_score", self.oob_score)
+        check_flag_or_metric("oob_score", self.oob_score)
         if self.oob_score and not self.bootstrap:
             raise ValueError("oob_score needs bootstrap=True; bootstrap is False.")
-        if isinstance(self.max_samples, numbers.Integral):
-            check_integer("max_samples", self.max_samples, 1)
-        elif self.max_samples is not None:
-            check_real("max_samples", self.max_samples, 0.0, 1.0)
+        check_amount("max_samples", self.max_samples, 1, (None,))
         if self.max_samples is not None and not self.bootstrap:
             raise ValueError(
                 f"max_samples={self.max_samples!r} is for bootstrap=True; bootstrap is False."
@@ -96,27 +99,31 @@ class _RandomForest(TreeEstimator):
 
     def _grow(self, prepared: Prepared) -> None:
         old = self._earlier()
-        plan = replace(prepared.plan, seed=self._seed) if old else prepared.plan
-        prepared = replace(prepared, plan=plan)
-        start = len(old) if old else 0
-        if start == self.n_estimators:
-            warnings.warn(
-                f"warm_start=True and n_estimators={start} as before: no tree was added.",
-                UserWarning,
-                stacklevel=4,
-            )
-            return
-        more = range(start, self.n_estimators)
-        bags, grown_from = None, prepared
-        if self.bootstrap:
+        if old is None:
+            self._seed, self._grown_for, self._drawn = prepared.plan.seed, Shape.of(self), []
+        else:  # equal categories may have had other numbers
+            self._categories = self._grown_for.categories
+            plan = replace(prepared.plan, seed=self._seed)
+            prepared = replace(prepared, plan=plan, categories=self._categories)
+        more = range(len(self._drawn), self.n_estimators)
+        bags, statistics = None, prepared.statistics
+        if self.bootstrap and (more or self.oob_score):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
+        if more:
             grown_from = replace(prepared, statistics=statistics)
-        trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
-        self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
-        self.n_estimators_ = len(self.model_)
-        drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
-        self._drawn = (self._drawn if old else []) + [drawn] * len(more)
-        self._seed, self._grown_for = plan.seed, self._shape
+            trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
+            self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
+            self.n_estimators_ = len(self.model_)
+            drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
+            self._drawn = self._drawn + [drawn] * len(more)
+        else:
+            warnings.warn(
+                f"warm_start=True and n_estimators={self.n_estimators} as before: no tree was "
+                "added.",
+                UserWarning,
+                stacklevel=3,
+            )
+        forget_out_of_bag(self)
         if self.oob_score:
             assert bags is not None
             self._keep_out_of_bag(prepared, bags)
@@ -126,21 +133,12 @@ class _RandomForest(TreeEstimator):
         """Whether the weights of rows hold those of their classes."""
         return bool((getattr(self, "_class_factor", np.ones(1)) != 1.0).any())
 
-    @property
-    def _shape(self) -> tuple[int, list | None]:
-        classes = getattr(self, "classes_", None)
-        return self.n_features_in_, None if classes is None else classes.tolist()
-
     def _earlier(self) -> Forest | None:
         """The trees of the last fit, to be added to."""
         if not (self.warm_start and hasattr(self, "model_")):
             return None
         old = self.model_
-        if self._grown_for != self._shape:
-            raise ValueError(
-                "warm_start=True adds to the trees of the last fit, so X and y must have the same "
-                f"features and classes: {self._grown_for} then, {self._shape} now."
-            )
+        self._grown_for.check(Shape.of(self))
         if len(old) > self.n_estimators:
             raise ValueError(
                 f"n_estimators must be at least {len(old)}, the trees of the last fit, with "
@@ -174,12 +172,13 @@ class _RandomForest(TreeEstimator):
             )
         every = [None if n is None else replace(bags, n_draws=n) for n, _ in self._drawn]
         total, times = out_of_bag(prepared, every, self.model_)
+        check_some_out(times > 0)
         if (times == 0).any():
             warnings.warn(
                 "Some rows have no prediction out of bag: every tree has seen them. More trees "
                 "would help.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total / times[:, None]

@@ -42,15 +42,15 @@ def bags_of(
     `weighted` says that they are those of classes. `draws` takes the number of rows to draw from.
     """
     statistics, where = prepared.statistics, prepared.engine.where
-    weights = None
-    alike = bool(where.xp.all(statistics.weights == 1))
-    if statistics.weight_unit == 1.0 and not weighted and not alike:
-        weights = where.host(statistics.weights).astype(np.float64)
-    repeats, factor = repetitions(weights)
+    repeats = factor = None
+    if not bool(where.xp.all(statistics.weights == 1)):
+        factor = where.host(statistics.weights).astype(np.float64)
+    if statistics.weight_unit == 1.0 and not weighted:
+        repeats, factor = repetitions(factor)
     bags = make_bags(
-        kept_rows(prepared), statistics.target, weights, seed=prepared.plan.seed, replace=True,
+        kept_rows(prepared), statistics.target, repeats, factor, seed=prepared.plan.seed,
         max_samples=draws(statistics.weights.shape[0] if repeats is None else int(repeats.sum())),
-        takes_weights=True,
+        replace=True, takes_weights=True,
     )  # fmt: skip
     if repeats is not None and factor is None:
         statistics = replace(statistics, weights=where.xp.ones_like(statistics.weights))
@@ -95,10 +95,10 @@ def _grow_one(
         rows = where.put(np.flatnonzero(drawn).astype(np.int32))
         counts = where.put(drawn)
     statistics = reweigh(prepared.statistics, counts, where)
-    grown, impurity = grow_tree(
+    grown, described = grow_tree(
         engine, prepared.matrix, statistics, prepared.plan, number, rows, counts
     )
-    return to_forest(grown, impurity, prepared.matrix, statistics, prepared.categories.values)
+    return to_forest(grown, described, prepared.matrix, statistics, prepared.categories.values)
 
 
 def out_of_bag(

@@ -61,19 +61,20 @@ def check_reach(estimator: Any, where: Where) -> None:
     if where is NUMPY or isinstance(estimator, ArrayEstimator | OneClass):
         return
     raise ValueError(
-        f"X is {where}, but {type(estimator).__name__} works on NumPy arrays. Move X and y to the "
-        "host before the call (nothing is moved silently), or bag an estimator of this package, "
-        "which works where X is."
+        f"X is {where}, but {type(estimator).__name__} works on NumPy arrays, and nothing is moved "
+        "silently. device='cpu' copies X and y to the host; an estimator of this package works "
+        "where X is."
     )
 
 
-def make_learner(estimator: Any, seed: int, learner: int) -> Any:
-    """A clone; each of its random_state parameters gets a number of its own."""
+def make_learner(estimator: Any, seed: int, learner: int, told: dict[str, Any]) -> Any:
+    """A clone, `told` some parameters; each of its random_state gets a number of its own."""
     made = clone(estimator)
     names = sorted(made.get_params(deep=True))
     random = [name for name in names if name.split("__")[-1] == "random_state"]
     states = {name: learner_seed(seed, learner, which) for which, name in enumerate(random)}
-    return made.set_params(**states) if states else made
+    told = told | states
+    return made.set_params(**told) if told else made
 
 
 def take_features(X: Any, features: np.ndarray) -> Any:

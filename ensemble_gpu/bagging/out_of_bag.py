@@ -12,12 +12,28 @@ from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.learners import in_threads
 
 
+def check_some_out(rows: np.ndarray) -> None:
+    """Raise unless there are rows to score: which rows are, bool."""
+    if not rows.any():
+        raise ValueError("oob_score needs rows out of the bag: every row is in every bag.")
+
+
+def forget_out_of_bag(estimator: Any) -> None:
+    """Remove the score and the predictions of an earlier fit."""
+    for name in [name for name in vars(estimator) if name.startswith("oob_") and name[-1] == "_"]:
+        delattr(estimator, name)
+
+
 def mean_out_of_bag(
-    answer: Callable[[int, np.ndarray], np.ndarray], bags: list[Bags], n_jobs: int | None
+    answer: Callable[[int, np.ndarray], np.ndarray],
+    bags: list[Bags],
+    weights: np.ndarray | None,
+    n_jobs: int | None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean answer for every row [n, ...], NaN for rows in every bag; and which rows have one.
 
-    `answer(learner, rows)` is what a learner says of some rows, on the host.
+    `answer(learner, rows)` is what a learner says of some rows, on the host. Some row that has
+    weight must be out of some bag.
     """
     n_rows = bags[0].n_rows
 
@@ -33,9 +49,8 @@ def mean_out_of_bag(
         total = np.zeros((n_rows, *answers.shape[1:])) if total is None else total
         total[rows] += answers
         n_answers[rows] += 1.0
-    if total is None:
-        raise ValueError("oob_score needs rows out of the bag: every row is in every bag.")
     seen = n_answers > 0.0
+    check_some_out(seen if weights is None else seen & (weights > 0.0))
     if not seen.all():
         warnings.warn(
             f"{int((~seen).sum())} of {n_rows} rows are in every bag and have no out-of-bag "

@@ -165,8 +165,7 @@ class BoostedStumps(AdditiveEstimator, CategoricalEstimator):
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check_real("learning_rate", self.learning_rate, 0.0)
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
-        if self.max_bins is not None:
-            check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT)
+        check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         if self.n_jobs is not None:
             check_jobs(self.n_jobs)
         if self.metric is not None and not callable(self.metric):

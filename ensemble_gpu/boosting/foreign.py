@@ -27,7 +27,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
 from ensemble_gpu.arrays.namespace import Where
@@ -35,6 +34,7 @@ from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.boosting.rules import MOST_CONFIDENT, SMALLEST_ERROR, rule_for, shrinkage
 from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
 from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.model.committee import Committee, Voice, check_reach
 from ensemble_gpu.model.link import as_columns, log_loss
 
@@ -267,7 +267,7 @@ def foreign_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> C
     rows = Rows(rows.X, xp.astype(rows.target, xp.int64), rows.weights)
     least = 0.5 * _lightest(rows, here) if estimator.variant == "real" else None
     voice = Voice(n_classes, least)
-    seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+    seed = draw_seed(estimator.random_state)
     rate = float(estimator.learning_rate)
     return CommitteePlan(
         Foreign(estimator.estimator, rows, voice, rate, seed, here),
@@ -283,5 +283,8 @@ def _lightest(rows: Rows, here: Where) -> float:
     if rows.weights is None:
         return max(1.0 / rows.X.shape[0], SMALLEST_SHARE)
     weights = here.host(rows.weights)
-    weights = weights / weights.max()
-    return max(float(weights.min() / weights.sum()), SMALLEST_SHARE)
+    lightest = weights.min()
+    if (weights == np.floor(weights)).all():  # repetitions: of one row each
+        lightest = 1.0
+    largest = weights.max()
+    return max(float(lightest / largest / (weights / largest).sum()), SMALLEST_SHARE)

@@ -151,8 +151,7 @@ class _GradientBoosting(BoostedStumps):
         check_max_features(self.max_features)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
-            if getattr(self, name) is not None:
-                check_integer(name, getattr(self, name), low)
+            check_integer(name, getattr(self, name), low, others=(None,))
 
     @property
     def _size(self) -> Size:

@@ -67,5 +67,6 @@ def prepare(
     on_host = on_host / on_host.max()  # so that no sum overflows
     # fsum is correctly rounded: the shares do not depend on the order of the rows
     sizes = np.array([math.fsum(on_host[a:b]) for a, b in pairwise(layout.starts)])
-    lightest = float(here.xp.min(weights))
+    whole = bool(here.xp.all(weights == here.xp.floor(weights)))  # repetitions: of one row each
+    lightest = 1.0 if whole else float(here.xp.min(weights))
     return Prepared(matrix, layout, log2_fixed(weights, here), lightest, sizes / math.fsum(sizes))

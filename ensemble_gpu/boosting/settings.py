@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import Setting
@@ -38,6 +37,7 @@ from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
+from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
@@ -92,7 +92,7 @@ class Descent:
         one_category: bool = False,
     ) -> Descent:
         p = estimator.n_features_in_
-        seed = int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max))
+        seed = draw_seed(estimator.random_state)
         taste = Taste(
             estimator.missing == "learn",
             votes,

@@ -10,12 +10,23 @@ from sklearn.utils import check_random_state
 from ensemble_gpu.arrays.namespace import Where
 
 
+def draw_seed(random_state: Any) -> int:
+    """A seed from the parameter `random_state`."""
+    try:
+        source = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be None, an integer from 0 to 2^32 - 1 or a RandomState instance; "
+            f"got {random_state!r}."
+        ) from error
+    return int(source.randint(np.iinfo(np.int32).max))
+
+
 def stratified_holdout(
     index: np.ndarray, n_classes: int, fraction: float, random_state: Any
 ) -> np.ndarray:
     """Sorted positions of about `fraction` of every class, leaving at least one row of each."""
-    seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(draw_seed(random_state))
     chosen = []
     for c in range(n_classes):
         rows = np.flatnonzero(index == c)

@@ -22,6 +22,7 @@ from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.stages import stages
 
 
@@ -222,17 +223,13 @@ class AdditiveModel:
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        X is a float array of any array-API library; NaN is missing. (Namespaces without
-        float64 get their widest float.)
+        X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
+        without float64 get their widest float.)
         """
-        self._check_columns(X)
+        X = rows_of(X, self.n_features)
         where, X = locate(X), to_workplace(X)
         engine = engine_for(locate(X), n_jobs)
         return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
-
-    def _check_columns(self, X: Any) -> None:
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have shape (rows, {self.n_features}); got {tuple(X.shape)}.")
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.
@@ -240,7 +237,7 @@ class AdditiveModel:
         With `rounds`, ascending numbers of rounds, only after those: the stumps between two of
         them are added as one table a feature, however many they are.
         """
-        self._check_columns(X)
+        X = rows_of(X, self.n_features)
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)

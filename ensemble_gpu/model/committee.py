@@ -24,6 +24,7 @@ import numpy as np
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.link import MARGINS, VOTES
 from ensemble_gpu.model.stages import stages
 
@@ -156,8 +157,7 @@ class Committee:
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have shape (rows, {self.n_features}); got {tuple(X.shape)}.")
+        X = rows_of(X, self.n_features)
         home, X = locate(X), to_workplace(X)
         where = locate(X)
         for learner in self.learners[:1]:

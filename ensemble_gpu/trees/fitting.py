@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays import cupy as gpu
@@ -19,6 +18,7 @@ from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.rows import Rows, bin_rows
+from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.data.validation import (
     check_amount,
     check_choice,
@@ -221,19 +221,9 @@ class TreeEstimator(CategoricalEstimator):
             float(self.min_impurity_decrease),
             count_features(self.max_features, p),
             float(self.ccp_alpha),
-            self._draw_seed(),
+            draw_seed(self.random_state),
             float(self.min_weight_fraction_leaf),
         )
-
-    def _draw_seed(self) -> int:
-        try:
-            source = check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(
-                "random_state must be None, an integer from 0 to 2^32 - 1 or a RandomState "
-                f"instance; got {self.random_state!r}."
-            ) from error
-        return int(source.randint(np.iinfo(np.int32).max))
 
     def apply(self, X: Any) -> Any:
         """The leaf of every row: int64 [n] for a tree, [n, trees] for a forest."""

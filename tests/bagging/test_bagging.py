@@ -17,11 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from ensemble_gpu import AdaBoostClassifier, BoostingRegressor, use_engine
+from ensemble_gpu import (
+    AdaBoostClassifier,
+    BoostingRegressor,
+    RandomForestClassifier,
+    use_engine,
+)
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-from ensemble_gpu.bagging.bags import make_bags, repetitions, row_keys, sorted_rows
+from ensemble_gpu.bagging.bags import make_bags, repetitions
 from ensemble_gpu.bagging.draws import bootstrap_counts, subset_counts
+from ensemble_gpu.bagging.keys import row_keys
 from ensemble_gpu.bagging.learners import OneClass
 from tests.datasets import random_data
 from tests.places import NARROW, STRICT, Place
@@ -133,6 +139,17 @@ def test_integer_weights_are_repetitions_in_any_order(kind, bootstrap):
             np.testing.assert_array_equal(*pair)
 
 
+@pytest.mark.parametrize("learner", [None, STUMPS], ids=str)
+def test_integer_weights_give_the_model_of_the_repeated_rows(learner):
+    data = random_data(3, n=15)
+    weights = np.random.default_rng(0).integers(0, 5, size=15)
+    for seed in range(10):
+        model = BaggingClassifier(learner, 4, random_state=seed)
+        found = model.fit(data.X, data.y, weights).predict_proba(data.X)
+        again = model.fit(data.X.repeat(weights, 0), data.y.repeat(weights)).predict_proba(data.X)
+        np.testing.assert_allclose(found, again, rtol=1e-6, atol=1e-9)
+
+
 def test_heavy_integer_weights_are_factors():
     weights = np.array([1.0, 2.0, 300.0])
     repeats, factor = repetitions(weights)
@@ -147,40 +164,6 @@ def test_the_model_does_not_depend_on_the_order_of_the_rows():
         first = BaggingClassifier(learner, 6, random_state=2).fit(data.X, data.y)
         other = BaggingClassifier(learner, 6, random_state=2).fit(data.X[mixed], data.y[mixed])
         np.testing.assert_array_equal(first.predict_proba(data.X), other.predict_proba(data.X))
-
-
-def test_keys_tell_rows_apart_and_are_the_same_for_equal_values():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 3)).astype(np.float32)
-    X[::7, 1] = np.nan
-    y = rng.integers(2, size=5000)
-    keys = row_keys(y, X)
-    assert len(np.unique(keys)) == 5000
-    np.testing.assert_array_equal(keys, row_keys(y, X.astype(np.float64)))
-    np.testing.assert_array_equal(keys, row_keys(y, np.asfortranarray(X)))
-    assert (keys != row_keys(1 - y, X)).all()
-    zeros = np.array([[0.0, 1.0], [-0.0, 1.0], [1.0, 0.0]])
-    first, second, third = row_keys(np.zeros(3), zeros)
-    assert first == second != third
-
-
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_keys_are_those_of_numpy_everywhere(place: Place):
-    data = random_data(n=300).with_missing()
-    data.X[:4, 0] = [1e300, -1e-300, 5e-324, -0.0]
-    for target in (data.y, np.random.default_rng(0).normal(size=300)):
-        found = row_keys(place.put(target), place.put(data.X))
-        np.testing.assert_array_equal(found, row_keys(target, data.X))
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 7, 1000, 30_000])
-def test_rows_are_sorted_by_their_keys_equal_ones_in_their_own_order(n):
-    rng = np.random.default_rng(n)
-    keys = rng.integers(0, 2**64, size=n, dtype=np.uint64)
-    few = keys[rng.integers(0, max(1, n // 100), size=n)]
-    near = keys >> np.uint64(40)  # all in one bucket
-    for given in (keys, few, near, np.zeros_like(keys), ~np.zeros_like(keys)):
-        np.testing.assert_array_equal(sorted_rows(given), np.argsort(given, kind="stable"))
 
 
 # ---- bags
@@ -218,7 +201,7 @@ def test_bags_are_those_of_the_draws():
     order = np.argsort(row_keys(data.y, data.X), kind="stable")
     for replace, draw in ((True, bootstrap_counts), (False, subset_counts)):
         bags = make_bags(
-            data.X, data.y, None, seed=5, replace=replace, max_samples=30, takes_weights=True
+            data.X, data.y, None, None, seed=5, replace=replace, max_samples=30, takes_weights=True
         )
         np.testing.assert_array_equal(bags.counts(2)[order], draw(5, 2, 60, 30))
 
@@ -343,8 +326,29 @@ def test_a_foreign_learner_refuses_what_only_a_device_holds():
         model.fit(place.put(data.X), place.put(data.y))
     assert not hasattr(model, "estimators_")
     model.fit(data.X, data.y)
-    with pytest.raises(ValueError, match="Move X"):
+    with pytest.raises(ValueError, match="device='cpu' copies X"):
         model.predict(place.put(data.X))
+
+
+@pytest.mark.parametrize("place", STRICT, ids=str)
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+def test_a_foreign_learner_gets_a_copy_on_the_host_where_device_says_so(place: Place, kind):
+    data = random_data(n=100).with_weights()
+    learner = TREE if kind is BaggingClassifier else DecisionTreeRegressor()
+    expected = kind(learner, 3, random_state=0).fit(data.X, data.y, data.weights)
+    found = kind(learner, 3, device="cpu", random_state=0)
+    found.fit(*(place.put(a) for a in (data.X, data.y, data.weights)))
+    prediction = found.predict(place.put(data.X))
+    assert locate(prediction).device == place.device
+    np.testing.assert_array_equal(place.host(prediction), expected.predict(data.X))
+    np.testing.assert_array_equal(found.predict(data.X), expected.predict(data.X))
+
+
+def test_our_learners_work_on_the_host_where_device_says_so():
+    data, place = random_data(n=100), STRICT[1]
+    model = BaggingClassifier(n_estimators=2, device="cpu").fit(place.put(data.X), data.y)
+    assert {learner.engine_ for learner in model.estimators_} == {"cpu"}
+    place.check(model.predict_proba(place.put(data.X)), "float64")
 
 
 @pytest.mark.parametrize("place", NARROW, ids=str)
@@ -449,6 +453,28 @@ def test_classes_missing_from_a_bag_have_no_probability_there(learner):
     constant = [isinstance(member, OneClass) for member in model.estimators_]
     assert constant == [len(np.unique(data.y[rows])) == 1 for rows in model.estimators_samples_]
     np.testing.assert_array_equal(model.predict(data.X), P.argmax(axis=1))
+
+
+@pytest.mark.parametrize("learner", [None, STUMPS, TREE, LogisticRegression()], ids=str)
+def test_one_class_is_learned(learner):
+    X = random_data(n=20).X
+    model = BaggingClassifier(learner, 3).fit(X, ["a"] * 20)
+    assert model.classes_.tolist() == ["a"]
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((20, 1)))
+    assert model.score(X, ["a"] * 20) == 1.0
+
+
+@pytest.mark.parametrize("learner", [None, STUMPS, TREE, GaussianNB()], ids=str)
+def test_classes_without_weight_are_classes_as_in_trees(learner):
+    data = random_data(3, n=150)
+    weights = np.where(data.y == 1, 0.0, 1.0)
+    model = BaggingClassifier(learner, 4, random_state=0).fit(data.X, data.y, weights)
+    alone = RandomForestClassifier(2).fit(data.X, data.y, weights)
+    np.testing.assert_array_equal(model.classes_, alone.classes_)
+    P = model.predict_proba(data.X)
+    assert P.shape == (150, 3)
+    assert (P[:, 1] == 0.0).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -564,53 +590,23 @@ def test_the_out_of_bag_score_may_be_a_callable():
     assert model.oob_score_ == mean_absolute_error(y, model.oob_prediction_)
 
 
+@pytest.mark.parametrize("weights", [None, [1.0, 0.0]], ids=["alike", "one has none"])
+@pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
+def test_no_row_out_of_the_bag_is_an_error(kind, weights):
+    X, y = [[1.0], [2.0]], [0, 1]
+    X, y = (X, y) if weights else (X[:1], y[:1])
+    model = kind(n_estimators=3, oob_score=True, random_state=0)
+    with pytest.raises(ValueError, match="oob_score needs rows out of the bag: every row is in"):
+        model.fit(X, y, weights)
+    assert not hasattr(model, "estimators_")
+
+
 def test_no_out_of_bag_attributes_unless_asked_for():
     data = random_data()
     model = BaggingClassifier(TREE, 30, oob_score=True, random_state=0).fit(data.X, data.y)
     model.set_params(oob_score=False).fit(data.X, data.y)
     assert not hasattr(model, "oob_score_")
     assert not hasattr(model, "oob_decision_function_")
-
-
-# ---- warm start
-
-
-def test_a_warm_start_gives_the_model_of_one_fit():
-    data = random_data(3, n=200)
-    params = {"max_features": 0.5, "oob_score": True, "random_state": 0}
-    model = BaggingClassifier(STUMPS, 20, warm_start=True, **params).fit(data.X, data.y)
-    first = model.estimators_[0]
-    model.set_params(n_estimators=30).fit(data.X, data.y)
-    assert model.estimators_[0] is first
-    whole = BaggingClassifier(STUMPS, 30, **params).fit(data.X, data.y)
-    np.testing.assert_array_equal(model.predict_proba(data.X), whole.predict_proba(data.X))
-    assert model.oob_score_ == whole.oob_score_
-    np.testing.assert_array_equal(model.estimators_samples_, whole.estimators_samples_)
-
-
-def test_a_warm_start_without_a_seed_goes_on_with_its_own():
-    data = random_data()
-    model = BaggingClassifier(TREE, 2, warm_start=True).fit(data.X, data.y)
-    model.set_params(n_estimators=4).fit(data.X, data.y)
-    assert len({bags.seed for bags in model.bags_}) == 1
-    assert not np.array_equal(model.estimators_samples_[0], model.estimators_samples_[2])
-
-
-def test_a_warm_start_says_what_it_cannot_do():
-    data, other = random_data(), random_data(3)
-    model = BaggingClassifier(TREE, 20, warm_start=True, random_state=0).fit(data.X, data.y)
-    with pytest.warns(UserWarning, match="nothing is added") as caught:
-        model.fit(data.X, data.y)
-    assert caught[0].filename == __file__
-    with pytest.raises(ValueError, match="at least the 20 that are fitted"):
-        model.set_params(n_estimators=3).fit(data.X, data.y)
-    with pytest.raises(ValueError, match="labels of the first fit"):
-        model.set_params(n_estimators=25).fit(other.X, other.y)
-    with pytest.raises(ValueError, match="expecting 6 features"):
-        model.fit(data.X[:, :3], data.y)
-    with pytest.raises(ValueError, match="rows and weights of the earlier fits"):
-        model.set_params(oob_score=True).fit(data.X + 1.0, data.y)
-    assert len(model.estimators_) == 20
 
 
 # ---- bad input
@@ -626,8 +622,8 @@ def test_a_warm_start_says_what_it_cannot_do():
         ({"estimator": KMeans()}, TypeError, "must be a classifier"),
         ({"n_estimators": 0}, ValueError, "n_estimators must be an integer >= 1; got 0"),
         ({"n_estimators": 2.5}, TypeError, "n_estimators"),
-        ({"max_samples": 0}, ValueError, "max_samples must be an integer >= 1; got 0"),
-        ({"max_samples": 1.5}, ValueError, r"max_samples must be .* in \(0, 1\]; got 1.5"),
+        ({"max_samples": 0}, ValueError, r"an integer >= 1 or a float in \(0, 1\]; got 0"),
+        ({"max_samples": 1.5}, ValueError, r"an integer >= 1 or a float in \(0, 1\]; got 1.5"),
         ({"max_samples": -0.1}, ValueError, "max_samples"),
         ({"max_samples": float("nan")}, ValueError, "max_samples"),
         ({"max_samples": True}, TypeError, "max_samples"),
@@ -635,6 +631,7 @@ def test_a_warm_start_says_what_it_cannot_do():
         ({"max_samples": 251, "bootstrap": False}, ValueError, "at most .* 250.* got 251"),
         ({"max_features": 7}, ValueError, "max_features must be at most .* 6; got 7"),
         ({"max_features": 0.0}, ValueError, "max_features"),
+        ({"max_features": "sqrt"}, TypeError, "max_features must be an integer >= 1 or a float"),
         ({"bootstrap": 1}, ValueError, "bootstrap must be True or False"),
         ({"bootstrap_features": None}, ValueError, "bootstrap_features"),
         ({"warm_start": "yes"}, ValueError, "warm_start"),
@@ -643,7 +640,9 @@ def test_a_warm_start_says_what_it_cannot_do():
         ({"voting": "loud"}, ValueError, "voting must be one of 'soft', 'hard'; got 'loud'"),
         ({"n_jobs": 0}, ValueError, "n_jobs"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs"),
-        ({"random_state": "seed"}, ValueError, "seed"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, .*; got 'seed'"),
+        ({"random_state": -1}, ValueError, "random_state must be None, an integer .*; got -1"),
+        ({"device": "gpu"}, ValueError, "device must be one of None, 'cpu', .*; got 'gpu'"),
     ],
     ids=str,
 )
@@ -664,7 +663,6 @@ def test_a_classifier_is_no_regressor():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": np.zeros(250)}, "at least 2 classes"),
         ({"y": np.zeros(3)}, "y has 3"),
         ({"y": None}, "requires y"),
         ({"X": np.full((250, 6), np.inf)}, "infinity"),

@@ -25,7 +25,8 @@ from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
 CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap=False, max_samples=0.7),
-    BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5, max_features=0.5, voting="hard"),
+    BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5, voting="hard"),
+    BaggingClassifier(AdaBoostClassifier(n_estimators=10), 15, max_features=0.5),
     BaggingClassifier(n_estimators=5),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap_features=True, n_jobs=2),
     BaggingClassifier(KNeighborsClassifier(2), 5),
@@ -46,7 +47,7 @@ def test_default_parameters_are_the_documented_ones():
     common = {
         "estimator": None, "n_estimators": 10, "max_samples": 1.0, "max_features": 1.0,
         "bootstrap": True, "bootstrap_features": False, "oob_score": False, "warm_start": False,
-        "n_jobs": None, "random_state": None,
+        "device": None, "n_jobs": None, "random_state": None,
     }  # fmt: skip
     assert BaggingRegressor().get_params() == common
     assert BaggingClassifier().get_params() == {**common, "voting": "soft"}
@@ -74,7 +75,7 @@ def sets() -> dict[str, tuple]:
 
 
 @pytest.mark.parametrize("name", sets())
-def test_error_on_test_rows_is_that_of_scikit_learn_within_a_standard_error(name):
+def test_error_on_test_rows_is_that_of_scikit_learn_within_their_standard_error(name):
     (X, y), learner, ours, theirs, params = sets()[name]
     scores = []
     for seed in range(20):
@@ -82,7 +83,7 @@ def test_error_on_test_rows_is_that_of_scikit_learn_within_a_standard_error(name
         pair = [kind(learner, 20, random_state=seed, **params) for kind in (ours, theirs)]
         scores.append([model.fit(X_fit, y_fit).score(X_test, y_test) for model in pair])
     mine, other = np.mean(scores, axis=0)
-    error = np.std(scores, axis=0, ddof=1)[1] / np.sqrt(len(scores))
+    error = np.sqrt(np.var(scores, axis=0, ddof=1).sum() / len(scores))
     assert abs(mine - other) < error
 
 

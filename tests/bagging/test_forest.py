@@ -1,37 +1,18 @@
-"""Random forests: bags, predictions out of bag, warm starts, weights."""
+"""Random forests: bags, predictions out of bag, weights."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from ensemble_gpu.bagging.bags import make_bags
 from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.trees.statistics import real_statistics
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.bagging.forests import bag, trees_of
 from tests.datasets import random_data
 
 X, Y = load_wine(return_X_y=True)
 X_REAL, Y_REAL = load_diabetes(return_X_y=True)
-
-
-def bag(forest: Any, number: int, X: np.ndarray, y: np.ndarray, n_draws: int = 0) -> np.ndarray:
-    """How often a tree has seen each row; the seed is the first draw of the forest's source."""
-    seed = np.random.RandomState(forest.random_state).randint(np.iinfo(np.int32).max)
-    if isinstance(forest, RandomForestRegressor):
-        y = real_statistics(forest.criterion, y.astype(float), None, CpuEngine(1)).target
-    n_draws = n_draws or len(y)
-    bags = make_bags(X, y, None, seed=seed, replace=True, max_samples=n_draws, takes_weights=True)
-    return bags.counts(number)
-
-
-def trees_of(forest: Any, X: np.ndarray) -> np.ndarray:
-    """The outputs of each tree alone: [tree, row, output]."""
-    return np.array([forest.model_.tree(t)(X) for t in range(len(forest.model_))])
 
 
 def test_the_forest_is_the_mean_of_its_trees():
@@ -150,76 +131,12 @@ def test_a_metric_of_the_users_is_given_labels():
 
 
 def test_rows_that_every_tree_has_seen_are_reported():
-    with pytest.warns(UserWarning, match="no prediction out of bag"):
+    with pytest.warns(UserWarning, match="no prediction out of bag") as caught:
         forest = RandomForestClassifier(2, oob_score=True, random_state=0).fit(X, Y)
+    assert caught[0].filename == __file__
     seen = (bag(forest, 0, X, Y) > 0) & (bag(forest, 1, X, Y) > 0)
     np.testing.assert_array_equal(np.isnan(forest.oob_decision_function_[:, 0]), seen)
     assert 0 <= forest.oob_score_ <= 1
-
-
-@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
-@pytest.mark.parametrize("random_state", [0, None])
-def test_a_warm_start_continues_the_forest(kind, random_state):
-    data = (X, Y) if kind is RandomForestClassifier else (X_REAL, Y_REAL)
-    seed = random_state if random_state is not None else np.random.RandomState(7)
-    warm = kind(25, oob_score=True, warm_start=True, random_state=seed).fit(*data)
-    warm.set_params(n_estimators=40).fit(*data)
-    assert warm.n_estimators_ == len(warm.model_) == 40
-    seed = random_state if random_state is not None else np.random.RandomState(7)
-    whole = kind(40, oob_score=True, random_state=seed).fit(*data)
-    assert warm.model_ == whole.model_
-    assert warm.oob_score_ == whole.oob_score_
-    name = "oob_decision_function_" if kind is RandomForestClassifier else "oob_prediction_"
-    np.testing.assert_array_equal(getattr(warm, name), getattr(whole, name))
-
-
-def test_predictions_out_of_bag_asked_for_late_come_from_all_trees():
-    warm = RandomForestClassifier(20, warm_start=True, random_state=0).fit(X, Y)
-    assert not hasattr(warm, "oob_score_")
-    warm.set_params(n_estimators=30, oob_score=True).fit(X, Y)
-    whole = RandomForestClassifier(30, oob_score=True, random_state=0).fit(X, Y)
-    np.testing.assert_array_equal(warm.oob_decision_function_, whole.oob_decision_function_)
-
-
-def test_trees_keep_their_bags_where_later_ones_have_other_bags():
-    warm = RandomForestClassifier(20, warm_start=True, max_samples=0.4, random_state=0).fit(X, Y)
-    warm.set_params(n_estimators=40, max_samples=None, oob_score=True).fit(X, Y)
-    few = round(0.4 * len(Y))
-    out = np.array([bag(warm, t, X, Y, few if t < 20 else 0) == 0 for t in range(40)])
-    mean = (trees_of(warm, X) * out[:, :, None]).sum(axis=0) / out.sum(axis=0)[:, None]
-    np.testing.assert_allclose(warm.oob_decision_function_, mean, rtol=1e-12)
-
-
-def test_a_warm_start_without_new_trees_says_so_and_changes_nothing():
-    forest = RandomForestClassifier(5, warm_start=True, random_state=0).fit(X, Y)
-    model = forest.model_
-    with pytest.warns(UserWarning, match="n_estimators=5 as before"):
-        forest.fit(X, Y)
-    assert forest.model_ == model
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda f: f.set_params(n_estimators=2).fit(X, Y), "n_estimators must be at least 4"),
-        (lambda f: f.set_params(n_estimators=6).fit(X[:, :5], Y), "warm_start=True .* features"),
-        (lambda f: f.fit(X[:, :5], Y), "warm_start=True .* features"),
-        (lambda f: f.set_params(n_estimators=6).fit(X, Y + 1), "warm_start=True .* classes"),
-        (lambda f: f.set_params(n_estimators=6).fit(X[Y < 2], Y[Y < 2]), "warm_start=True"),
-        (
-            lambda f: f.set_params(n_estimators=6, oob_score=True).fit(X[:-5], Y[:-5]),
-            "rows and weights of the last fit",
-        ),
-    ],
-)
-def test_a_warm_start_on_other_data_is_refused_and_leaves_the_forest(change, says):
-    forest = RandomForestClassifier(4, warm_start=True, random_state=0).fit(X, Y)
-    before, p = forest.model_, forest.predict_proba(X)
-    with pytest.raises(ValueError, match=says):
-        change(forest)
-    assert forest.model_ == before
-    assert forest.n_features_in_ == X.shape[1]
-    np.testing.assert_array_equal(forest.predict_proba(X), p)
 
 
 def test_without_warm_start_a_second_fit_starts_anew():
@@ -305,6 +222,14 @@ def test_extra_trees_are_rougher_than_trees_with_the_best_thresholds():
 
 
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
+def test_no_row_out_of_the_bag_is_an_error(kind):
+    forest = kind(3, oob_score=True, random_state=0)
+    with pytest.raises(ValueError, match="oob_score needs rows out of the bag: every row is in"):
+        forest.fit([[1.0]], [1])
+    assert not hasattr(forest, "model_")
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
 def test_the_order_of_the_rows_does_not_matter(kind):
     X_, y = (X, Y) if kind is RandomForestClassifier else (X_REAL, Y_REAL)
     order = np.random.default_rng(0).permutation(len(y))
@@ -330,7 +255,7 @@ def test_other_weights_multiply_the_counts():
     weights = np.where(Y == 0, 100.5, 0.5)
     forest = RandomForestClassifier(6, random_state=0).fit(X, Y, weights)
     for t in range(6):
-        counts = bag(forest, t, X, Y)
+        counts = bag(forest, t, X, Y, weights=weights)
         shares = np.bincount(Y, weights=counts * weights)
         root = forest.model_.tree(t).nodes
         np.testing.assert_allclose(root.value[0], shares / shares.sum(), rtol=1e-9)

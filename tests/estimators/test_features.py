@@ -57,6 +57,13 @@ CATEGORIES: dict[str, tuple[Any, str]] = {
 }
 
 
+def take_no_categories(estimator: Any) -> None:
+    if "categorical_features" in estimator.get_params():
+        estimator.set_params(categorical_features=None)
+    if isinstance(estimator, BaggingClassifier):
+        estimator.set_params(estimator=DecisionTreeClassifier(categorical_features=None))
+
+
 def assert_column_named(estimator: Any, frame: Any, says: str) -> None:
     with pytest.raises(ValueError, match=r"^X must hold numbers") as caught:
         estimator.fit(frame, Y)
@@ -79,8 +86,7 @@ def test_a_column_that_holds_no_numbers_is_named_with_its_type(kind, case):
 @pytest.mark.parametrize("case", CATEGORIES)
 def test_a_column_of_categories_that_are_not_asked_for_is_named(kind, case):
     estimator = KINDS[kind]()
-    if "categorical_features" in estimator.get_params():
-        estimator.set_params(categorical_features=None)
+    take_no_categories(estimator)
     assert_column_named(estimator, *CATEGORIES[case])
 
 
@@ -105,8 +111,7 @@ def test_columns_that_can_be_read_as_numbers_are(kind, column, same):
     estimator = KINDS[kind]()
     if "random_state" in estimator.get_params():
         estimator.set_params(random_state=0)
-    if "categorical_features" in estimator.get_params():
-        estimator.set_params(categorical_features=None)
+    take_no_categories(estimator)
     frame = pd.DataFrame({"a": SIZE, "c": column})
     found = estimator.fit(frame, Y).predict_proba(frame)
     X = np.column_stack([SIZE, same])

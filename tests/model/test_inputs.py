@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu.trees.tree import DecisionTreeClassifier as Stump
 from tests.model.trees import random_forest, rows_for
 from tests.places import Place
 
@@ -15,6 +17,10 @@ X = rows_for(FOREST)
 METHODS = {
     "call": FOREST,
     "apply": FOREST.apply,
+    "stumps": AdaBoostClassifier(n_estimators=3).fit(np.nan_to_num(X), X[:, 0] > 0).model_,
+    "learners": AdaBoostClassifier(Stump(max_depth=1), n_estimators=3)
+    .fit(np.nan_to_num(X), X[:, 0] > 0)
+    .model_,
     "staged": lambda X: next(FOREST.staged(X, [len(FOREST)])),
     "decision_path": lambda X: FOREST.decision_path(X)[0].toarray(),
 }

@@ -213,8 +213,9 @@ FOREST: list[tuple[str, Any, type[Exception], tuple[str, ...]]] = [
     ("n_estimators", 2.5, TypeError, ("integer >= 1", "2.5")),
     ("bootstrap", "yes", ValueError, ("True or False", "'yes'")),
     ("warm_start", 1, ValueError, ("True or False", "got 1")),
-    ("oob_score", "r2", ValueError, ("True or False", "'r2'")),
-    ("max_samples", 0, ValueError, (">= 1", "got 0")),
+    ("oob_score", "r2", ValueError, ("True, False or a callable", "'r2'")),
+    ("max_samples", 0, ValueError, ("an integer >= 1, a float in (0, 1] or None", "got 0")),
+    ("max_samples", "half", TypeError, ("an integer >= 1, a float in (0, 1] or None", "'half'")),
     ("max_samples", 41, ValueError, ("at most", "40", "41")),
     ("max_samples", 1.2, ValueError, ("(0, 1]", "1.2")),
 ]
