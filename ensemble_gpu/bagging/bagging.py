@@ -14,7 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.bagging.fitting import Bagging
 from ensemble_gpu.bagging.learners import tags_of
-from ensemble_gpu.data.validation import check_choice, check_labels, check_weights
+from ensemble_gpu.data.labels import check_labels
+from ensemble_gpu.data.parameters import check_choice
+from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 

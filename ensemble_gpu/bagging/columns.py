@@ -17,7 +17,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories, Chosen, choose, learn
-from ensemble_gpu.data.validation import check_signs
+from ensemble_gpu.data.parameters import check_signs
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from ensemble_gpu.bagging.settings import check_parameters
 from ensemble_gpu.bagging.warm_start import Shape
 from ensemble_gpu.data.categories import Categories, encode
 from ensemble_gpu.data.categories import number as to_numbers
+from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.data.validation import count_features
 from ensemble_gpu.estimators.base import ArrayEstimator
 
 

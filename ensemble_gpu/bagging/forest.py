@@ -17,7 +17,7 @@ from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.growing import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
 from ensemble_gpu.bagging.warm_start import Shape
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_amount,
     check_flag,
     check_flag_or_metric,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ensemble_gpu.arrays.devices import DEVICES, check_device
 from ensemble_gpu.bagging.learners import check_learner
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_amount,
     check_choice,
     check_flag,

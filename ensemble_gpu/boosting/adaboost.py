@@ -13,8 +13,8 @@ from ensemble_gpu.boosting.foreign import check_learner, foreign_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.settings import Descent, classification_setting, rescale_setting
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.validation import check_choice
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.committee import Committee

@@ -10,7 +10,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.additive import AdditiveEstimator
 from ensemble_gpu.boosting.fitting import BoostedStumps
-from ensemble_gpu.data.validation import check_labels
+from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.model.link import probabilities
 

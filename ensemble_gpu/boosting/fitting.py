@@ -25,14 +25,14 @@ from ensemble_gpu.boosting.watching import (
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Chosen
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_choice,
     check_flag,
     check_integer,
     check_jobs,
     check_real,
-    check_weights,
 )
+from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.kernels.protocol import N_LEAVES, Engine
 from ensemble_gpu.kernels.select import engine_for

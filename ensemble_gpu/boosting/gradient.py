@@ -22,8 +22,7 @@ from ensemble_gpu.boosting.settings import (
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.trees import Size
-from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_choice,
     check_flag,
     check_integer,
@@ -31,6 +30,7 @@ from ensemble_gpu.data.validation import (
     check_real,
     count_features,
 )
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.losses import (

@@ -10,7 +10,8 @@ from sklearn.utils.validation import validate_data
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
-from ensemble_gpu.data.validation import check_signs, naming
+from ensemble_gpu.data.parameters import check_signs
+from ensemble_gpu.data.validation import naming
 from ensemble_gpu.estimators.base import ArrayEstimator
 
 CATEGORICAL_SPLITS = ("subset", "single")

@@ -9,13 +9,13 @@ from sklearn.base import ClassifierMixin
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.labels import (
     check_label_column,
     check_label_kinds,
     check_labels,
-    check_weights,
     weighty_classes,
 )
+from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
 
 

@@ -17,9 +17,7 @@ from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.data.rows import Rows, bin_rows
-from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_amount,
     check_choice,
     check_integer,
@@ -27,6 +25,8 @@ from ensemble_gpu.data.validation import (
     check_max_features,
     count_features,
 )
+from ensemble_gpu.data.rows import Rows, bin_rows
+from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
 from ensemble_gpu.kernels.growing import Rule
 from ensemble_gpu.kernels.protocol import Engine

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.validation import check_labels, check_target, check_weights
+from ensemble_gpu.data.labels import check_labels
+from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.kernels.protocol import Engine

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.data.validation import (
+from ensemble_gpu.data.parameters import (
     check_amount,
     check_flag_or_metric,
     check_integer,
     check_max_features,
-    check_weights,
     count_features,
 )
+from ensemble_gpu.data.validation import check_weights
 from tests.places import Place
 
 WORDS = ("sqrt", None)

@@ -1,0 +1,135 @@
+"""Labels: one a row, of any kind that can be told apart."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
+from ensemble_gpu.data.validation import check_length, features_of
+
+# Labels that a message lists.
+MOST_CLASSES = 10
+
+
+def check_labels(
+    y: Any, n_rows: int, where: Where, n_classes: int, name: str
+) -> tuple[np.ndarray, Any]:
+    """Distinct labels in order (host) and the index of every row's label, where y lives.
+
+    At least `n_classes` different labels are required.
+    """
+    y = check_label_column(y, n_rows, where, name)
+    if not isinstance(y, np.ndarray):
+        classes, index = _device_labels(y, where)
+    else:
+        classes, numbers = _host_labels(y)
+        # few classes in two bytes: a quarter of the memory, and NumPy sorts them by radix
+        small = where is NUMPY and len(classes) < 2**15
+        index = where.put(numbers.astype(np.int16 if small else np.int64))
+    if len(classes) < n_classes:
+        raise ValueError(
+            f"{name} must hold at least {n_classes} classes; got 1 class: {classes.tolist()!r}."
+        )
+    return classes, index
+
+
+def check_label_column(y: Any, n_rows: int, where: Where, name: str) -> Any:
+    """One label a row [n]: on a device integers or bool, else a NumPy array of any labels."""
+    if y is None:
+        raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    on_device = is_array(y) and not isinstance(y, np.ndarray)
+    if on_device and y.ndim != 1:
+        raise ValueError(f"{name} must be 1-dimensional; got an array of shape {tuple(y.shape)}.")
+    y = y if on_device else column_or_1d(y, warn=True)
+    check_length(name, y.shape[0], features_of(name), n_rows)
+    if on_device and not where.xp.isdtype(y.dtype, ("integral", "bool")):
+        raise ValueError(
+            f"Unknown label type: labels in {where} must be integers or bool; got dtype "
+            f"{y.dtype}. Pass other labels as a NumPy array or a list."
+        )
+    if not on_device:
+        _check_host_labels(y, name)
+    return y
+
+
+def _check_host_labels(y: np.ndarray, name: str) -> None:
+    if y.dtype.kind == "O":
+        if any(label is None or label != label for label in y.tolist()):
+            raise ValueError(f"Input {name} contains NaN or None; every row needs a label.")
+        if not _can_be_sorted(y):
+            return
+    if y.dtype.kind not in "biu":  # integers are labels; to be told so takes scikit-learn 0.2 ms
+        assert_all_finite(y, input_name=name)
+        check_classification_targets(y)
+
+
+def _can_be_sorted(y: np.ndarray) -> bool:
+    kinds = str | numbers.Number
+    return y.dtype.kind != "O" or all(isinstance(label, kinds) for label in y.tolist())
+
+
+def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
+    if _can_be_sorted(y):
+        return np.unique(y, return_inverse=True)
+    labels = y.tolist()
+    distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
+    place = {label: k for k, label in enumerate(distinct)}
+    classes = np.empty(len(distinct), dtype=object)
+    classes[:] = distinct
+    return classes, np.array([place[label] for label in labels])
+
+
+def _device_labels(y: Any, where: Where) -> tuple[np.ndarray, Any]:
+    xp = where.xp
+    values = xp.astype(y, xp.int64)
+    classes = np.sort(to_numpy(xp.unique_values(values)))
+    index = xp.searchsorted(where.put(classes), values)
+    return classes.astype(bool) if xp.isdtype(y.dtype, "bool") else classes, index
+
+
+def check_label_kinds(y: Any, classes: np.ndarray, name: str) -> None:
+    """Refuse labels of a kind that training had none of: all of them would count as wrong."""
+    strange = _kinds(y) - _kinds(classes)
+    if strange:
+        some = ", ".join(map(repr, classes[:MOST_CLASSES].tolist()))
+        rest = ", ..." if len(classes) > MOST_CLASSES else ""
+        raise ValueError(
+            f"{name} holds {' and '.join(sorted(strange))}; labels must be "
+            f"{' or '.join(sorted(_kinds(classes)))}, as in training: {some}{rest}."
+        )
+
+
+def _kinds(labels: Any) -> set[str]:
+    if not isinstance(labels, np.ndarray) or labels.dtype.kind in "biufc":
+        return {"numbers"}
+    if labels.dtype.kind != "O":
+        return {"strings" if labels.dtype.kind in "UT" else f"dtype {labels.dtype}"}
+    types = {type(label) for label in labels.tolist()}
+    return {
+        "strings" if issubclass(t, str)
+        else "numbers" if issubclass(t, numbers.Number)
+        else f"{t.__name__} objects"
+        for t in types
+    }  # fmt: skip
+
+
+def weighty_classes(
+    classes: np.ndarray, index: Any, weights: Any, where: Where
+) -> tuple[np.ndarray, Any]:
+    """Leave out the classes that have no weight: a row of weight zero is as if absent."""
+    xp = where.xp
+    heavy = [c for c in range(len(classes)) if bool(xp.any((index == c) & (weights > 0.0)))]
+    if len(heavy) < 2:
+        raise ValueError(
+            "y must hold at least 2 classes with sample_weight > 0; got 1 class: "
+            f"{classes[heavy].tolist()!r}."
+        )
+    numbers = np.zeros(len(classes), dtype=np.int64)
+    numbers[heavy] = np.arange(len(heavy))
+    return classes[heavy], xp.take(where.put(numbers), index)
