@@ -33,6 +33,7 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.boosting.rules import MOST_CONFIDENT, SMALLEST_ERROR, rule_for, shrinkage
 from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
+from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.model.committee import Committee, Voice, check_reach
@@ -283,8 +284,5 @@ def _lightest(rows: Rows, here: Where) -> float:
     if rows.weights is None:
         return max(1.0 / rows.X.shape[0], SMALLEST_SHARE)
     weights = here.host(rows.weights)
-    lightest = weights.min()
-    if (weights == np.floor(weights)).all():  # repetitions: of one row each
-        lightest = 1.0
     largest = weights.max()
-    return max(float(lightest / largest / (weights / largest).sum()), SMALLEST_SHARE)
+    return max(weight_of_one(weights) / largest / float((weights / largest).sum()), SMALLEST_SHARE)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import stratified_holdout
@@ -67,6 +68,5 @@ def prepare(
     on_host = on_host / on_host.max()  # so that no sum overflows
     # fsum is correctly rounded: the shares do not depend on the order of the rows
     sizes = np.array([math.fsum(on_host[a:b]) for a, b in pairwise(layout.starts)])
-    whole = bool(here.xp.all(weights == here.xp.floor(weights)))  # repetitions: of one row each
-    lightest = 1.0 if whole else float(here.xp.min(weights))
+    lightest = weight_of_one(here.host(weights))
     return Prepared(matrix, layout, log2_fixed(weights, here), lightest, sizes / math.fsum(sizes))

@@ -9,6 +9,9 @@ import numpy as np
 
 from ensemble_gpu.kernels.protocol import Engine
 
+# Larger weights are no repetitions, even where they are whole.
+MOST_REPETITIONS = 2.0**31
+
 
 def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:
     """Sample weights as int64: as they are if whole, else in units of 2^-bits of their sum."""
@@ -22,3 +25,13 @@ def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | Non
         return xp.astype(weights, xp.int64)
     unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
     return xp.astype(xp.round(weights / top / unit), xp.int64)
+
+
+def weight_of_one(weights: np.ndarray) -> float:
+    """What one row weighs: the lightest, or the greatest number of which all weights are multiples.
+
+    The latter where weights are whole numbers: then they are repetitions of rows.
+    """
+    if weights.max() <= MOST_REPETITIONS and (weights == np.floor(weights)).all():
+        return float(np.gcd.reduce(weights.astype(np.int64)))
+    return float(weights.min())

@@ -599,11 +599,11 @@ def test_a_single_split_of_a_tree_is_the_stump():
 
 
 BAD = [
-    ("max_depth", 0, ValueError, "max_depth must be an integer >= 1; got 0"),
-    ("max_depth", 2.0, TypeError, "max_depth must be an integer >= 1; got 2.0"),
-    ("max_depth", True, TypeError, "max_depth must be an integer >= 1; got True"),
-    ("max_leaf_nodes", 1, ValueError, "max_leaf_nodes must be an integer >= 2; got 1"),
-    ("max_leaf_nodes", "8", TypeError, "max_leaf_nodes must be an integer >= 2; got '8'"),
+    ("max_depth", 0, ValueError, "max_depth must be an integer >= 1 or None; got 0"),
+    ("max_depth", 2.0, TypeError, "max_depth must be an integer >= 1 or None; got 2.0"),
+    ("max_depth", True, TypeError, "max_depth must be an integer >= 1 or None; got True"),
+    ("max_leaf_nodes", 1, ValueError, "max_leaf_nodes must be an integer >= 2 or None; got 1"),
+    ("max_leaf_nodes", "8", TypeError, "max_leaf_nodes must be an integer >= 2 or None; got '8'"),
     ("min_samples_leaf", 0, ValueError, "min_samples_leaf must be an integer >= 1; got 0"),
     ("min_samples_leaf", 0.1, TypeError, "min_samples_leaf must be an integer >= 1; got 0.1"),
     ("min_samples_leaf", None, TypeError, "min_samples_leaf must be an integer >= 1; got None"),
