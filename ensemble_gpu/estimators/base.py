@@ -83,8 +83,10 @@ class ArrayEstimator(BaseEstimator):
         return X
 
     def _check_finite(self, X: Any, where: Where, name: str) -> None:
-        others = tuple(option for option in self._missing_options if option != "error")
-        check_finite(X, where, name, others if self.missing == "error" else None)
+        others = None
+        if self.missing == "error":
+            others = tuple(option for option in self._missing_options if option != "error")
+        check_finite(X, where, name, others)
 
     @property
     def _about_labels(self) -> str:

@@ -13,14 +13,15 @@ def rows_of(X: Any, n_features: int) -> Any:
     """X [rows, n_features] as an array of real numbers; a list of rows is read into NumPy."""
     if isinstance(X, list | tuple):
         X = _read(X)
-    if not is_array(X):
+    usual = type(X) is np.ndarray and X.dtype.kind == "f"  # one row costs little more than this
+    if not usual and not is_array(X):
         raise TypeError(
             "X must be an array of NumPy or another array-API library, or a list of rows; got "
             f"{type(X).__name__}. Frames are taken by the methods of the estimator."
         )
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(f"X must have shape (rows, {n_features}); got {tuple(X.shape)}.")
-    if not locate(X).xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
+    if not usual and not locate(X).xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(f"X must hold floats, integers or bool; got dtype {X.dtype}.")
     return X
 
