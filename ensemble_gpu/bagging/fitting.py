@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import from_host, to_workplace
@@ -27,14 +27,14 @@ from ensemble_gpu.bagging.learners import (
 from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
 from ensemble_gpu.bagging.settings import check_parameters
 from ensemble_gpu.bagging.warm_start import Shape
-from ensemble_gpu.data.categories import Categories, encode
 from ensemble_gpu.data.categories import number as to_numbers
 from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.estimators.categorical import CategoricalEstimator
 
 
-class Bagging(ArrayEstimator):
+class Bagging(CategoricalEstimator):
     """`fit` of a bag of learners. A subclass says which learner, and how answers are joined."""
 
     # Whether NaN is taken is the learner's choice: `_check_X`.
@@ -45,7 +45,6 @@ class Bagging(ArrayEstimator):
     estimators_features_: list[np.ndarray]
     bags_: list[Bags]
     classes_: np.ndarray
-    _categories: Categories
     _fitted_for: Shape
 
     def __init__(
@@ -185,7 +184,7 @@ class Bagging(ArrayEstimator):
         self._categories = learned_categories(self.estimator_, X, chosen, weights, where)
         names = getattr(self, "feature_names_in_", None)
         columns = resolved(self.estimator_, self._categories, self.n_features_in_, names)
-        X = encode(X, self._categories.values, where)
+        X = self._encoded(X, where)
         # "auto" is a GPU for learners that can use one
         ours = isinstance(self.estimator_, ArrayEstimator)
         device = self.device if ours or self.device == "cuda" else None
@@ -266,12 +265,8 @@ class Bagging(ArrayEstimator):
 
     def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
         check_is_fitted(self)
-        if self._categories.labels:
-            if hasattr(X, "columns"):
-                validate_data(self, X, reset=False, skip_check_array=True)
-            X = to_numbers(X, self._categories.labels)
         X, place, here, dtype = super()._inputs(X)
-        return encode(X, self._categories.values, here), place, here, dtype
+        return self._encoded(X, here), place, here, dtype
 
     def _answers(self, X: Any, method: Any) -> Any:
         """Of all learners, one after the other: `method(learner, its columns of X)`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,14 +67,6 @@ class Nodes:
     def with_subsets(self, rows: np.ndarray) -> Nodes:
         """The nodes with other rows of the subsets where they have one."""
         return replace(self, subset=np.where(self.subset >= 0, rows, LEAF))
-
-    @classmethod
-    def join(cls, parts: Iterable[Nodes]) -> Nodes:
-        """The nodes of all parts, one after the other."""
-        gathered = Gathered()
-        for part in parts:
-            gathered.add(part, 0)
-        return gathered.nodes()
 
 
 class Gathered:

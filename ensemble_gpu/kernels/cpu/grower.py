@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -12,7 +11,9 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu import growing as kernels
 from ensemble_gpu.kernels.cpu import levels as whole_levels
+from ensemble_gpu.kernels.cpu import moving as row_kernels
 from ensemble_gpu.kernels.cpu import pair_splitting
+from ensemble_gpu.kernels.cpu.kept import KeptSums
 from ensemble_gpu.kernels.cpu.memory import room
 from ensemble_gpu.kernels.cpu.sorting import WIDE
 from ensemble_gpu.kernels.growing import (
@@ -30,8 +31,6 @@ from ensemble_gpu.kernels.splitting import Found, scoring_of, wholes_of
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 1024
-# Cells of sums that there is room for at first; what is not used takes no memory.
-FIRST_CELLS = 1 << 20
 # Moving a row costs as much as adding it up for so many features.
 MOVE = 8
 # Levels after which codes are laid out anew.
@@ -43,6 +42,7 @@ _BY_ROW = threading.Lock()
 
 growing: Any = kernels
 levels: Any = whole_levels
+moving: Any = row_kernels
 pairs: Any = pair_splitting
 
 # function(part) for every part, on threads
@@ -64,58 +64,9 @@ def by_column(codes: Codes) -> np.ndarray:
     with _BY_ROW:
         if "columns" not in codes.columns:
             columns = np.empty((codes.n_features, codes.n_rows), dtype=rows.dtype)
-            growing.transpose(rows, columns)
+            moving.transpose(rows, columns)
             codes.columns["columns"] = columns.T
         return codes.columns["columns"]
-
-
-class KeptSums:
-    """Sums [feature, code, column] of nodes, in the slots of one array."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.pool = np.empty((0, *shape), dtype=np.int64)
-        self.slot: dict[int, int] = {}  # of a node
-        self.inherited: dict[int, int] = {}  # of a left child: its parent's
-        self.free: list[int] = []
-
-    def _new(self) -> int:
-        if not self.free:
-            n = len(self.pool)
-            few = max(1, FIRST_CELLS // math.prod(self.pool.shape[1:]))
-            more = np.empty((max(few, 2 * n), *self.pool.shape[1:]), dtype=np.int64)
-            more[:n] = self.pool
-            self.pool, self.free = more, list(range(len(more) - 1, n - 1, -1))
-        return self.free.pop()
-
-    def plan(self, nodes: np.ndarray, size: np.ndarray) -> list[tuple[int, int, int]]:
-        """(node to add up, its slot, the slot to take that from or -1) for the sums of nodes.
-
-        Of two children the smaller one is added up; what it leaves of their parent's sums are the
-        other's.
-        """
-        wanted, tasks = set(nodes.tolist()), []
-        for left in sorted({node - (node + 1) % 2 for node in wanted}):
-            parent = self.inherited.pop(left, None)
-            if parent is None:
-                own = [node for node in (left, left + 1) if node in wanted]
-                self.slot |= {node: self._new() for node in own}
-                tasks += [(node, self.slot[node], -1) for node in own]
-                continue
-            small, large = (left, left + 1) if size[left] <= size[left + 1] else (left + 1, left)
-            self.slot |= {small: self._new(), large: parent}
-            tasks.append((small, self.slot[small], parent))
-        return tasks
-
-    def inherit(self, nodes: np.ndarray, first: int) -> None:
-        """The nodes are divided: their sums are for the children first, first + 1, ..."""
-        for i, node in enumerate(nodes.tolist()):
-            if node in self.slot:
-                self.inherited[first + 2 * i] = self.slot.pop(node)
-
-    def drop_inherited(self) -> None:
-        """No child asked for them."""
-        self.free += self.inherited.values()
-        self.inherited.clear()
 
 
 class CpuGrower:
@@ -168,7 +119,7 @@ class CpuGrower:
         the cache. A copy now and then costs little.
         """
         self.place = self.order if self.place is None else self.place[self.order]
-        growing.gather(self.matrix.view(np.uint64), self.place, self.laid.view(np.uint64))
+        moving.gather(self.matrix.view(np.uint64), self.place, self.laid.view(np.uint64))
         self.codes = self.laid
         self.target = None if self.targets is None else self.targets[self.place]
         self.order = np.arange(len(self.order), dtype=np.uint32)
@@ -198,7 +149,7 @@ class CpuGrower:
         leaves = np.flatnonzero(self.leaf[: self.n_nodes])
         rows = self.order if self.place is None else self.place[self.order]
         start, stop = (a[leaves].astype(np.int64, copy=False) for a in (self.start, self.stop))
-        growing.place(rows, start, stop, leaves, out)
+        moving.place(rows, start, stop, leaves, out)
         return out if self.sampled is None else out[self.sampled]
 
     def _threads(self, n_rows: int, n_features: int) -> int:
@@ -333,7 +284,7 @@ class CpuGrower:
 
         def run(part: slice) -> None:
             moved = slice(offset[part.start], offset[part.stop])
-            growing.partition(
+            moving.partition(
                 codes, self.order, self.label, self.values, self.width - 1, start[part], stop[part],
                 splits.feature[part], splits.bin[part], splits.missing_left[part],
                 splits.subset[part], *(a[moved] for a in self.others), n_left[part],
@@ -361,7 +312,7 @@ class CpuGrower:
         if self.target is None or not len(nodes):
             return np.zeros(len(nodes), dtype=bool)
         out = np.zeros(len(nodes), dtype=bool)
-        growing.pure(self.order, self.target, self.start[nodes], self.stop[nodes], out)
+        moving.pure(self.order, self.target, self.start[nodes], self.stop[nodes], out)
         return out
 
 
@@ -372,7 +323,7 @@ def leaves(codes: Codes, tree: CodeTree, threads: int, map_: Map) -> np.ndarray:
     bounds = [codes.n_rows * t // threads for t in range(threads + 1)]
 
     def run(t: int) -> None:
-        growing.leaves(
+        moving.leaves(
             rows, bounds[t], bounds[t + 1], tree.feature, tree.bin, tree.missing_left, tree.left,
             tree.right, tree.subset, codes.width - 1, out,
         )  # fmt: skip

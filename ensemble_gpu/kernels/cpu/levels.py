@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ensemble_gpu.kernels.cpu.growing import gather, partition
+from ensemble_gpu.kernels.cpu.moving import gather, partition
 from ensemble_gpu.kernels.cpu.pair_splitting import split_pairs
 from ensemble_gpu.kernels.forking import draw_features, fork, open_nodes
 from ensemble_gpu.kernels.growing import NEVER
