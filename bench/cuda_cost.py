@@ -28,7 +28,7 @@ from bench.cuda_limits import (
 )
 from ensemble_gpu.kernels.cuda.histogram import PASS_TILES, TILE_LANES
 from ensemble_gpu.kernels.cuda.launch import device_plan
-from ensemble_gpu.kernels.cuda.sass import Compiled, compiled, loop_around
+from tests.cuda.sass import Compiled, compiled, loop_around
 
 TOUCHED = 0.21  # share of the rows outside the kept leaf, from the prototype of the strategy
 LAUNCH_US = 10.0

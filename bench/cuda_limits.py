@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
-from ensemble_gpu.kernels.cuda.sass import Compiled, branch_target
+from tests.cuda.sass import Compiled, branch_target
 
 ROWS, FEATURES = 11_000_000, 28  # of the passes that are estimated
 WARP, SECTOR = 32, 32

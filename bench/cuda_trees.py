@@ -20,8 +20,8 @@ from bench.cuda_limits import (
     estimate,
     instructions,
 )
-from ensemble_gpu.kernels.cuda.sass import Compiled, branch_target
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS
+from tests.cuda.sass import Compiled, branch_target
 
 CODES, CLASSES = 256, 2
 CELLS = CODES * CLASSES  # sums of a feature

@@ -36,7 +36,7 @@ from bench.peers import (
     xgboost_settings,
 )
 from ensemble_gpu import BoostingClassifier
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier
 
 SKLEARN = "scikit-learn"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-    from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+    from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
-    from ensemble_gpu.boosting.gradient import BoostingClassifier, BoostingRegressor
+    from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.model.additive import AdditiveModel
     from ensemble_gpu.model.export import export_text
     from ensemble_gpu.model.forest import Forest
-    from ensemble_gpu.tree_plotting import plot_tree
+    from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __version__ = "0.1.0"
@@ -27,18 +27,18 @@ _HOME = {
     "AdditiveModel": "ensemble_gpu.model.additive",
     "BaggingClassifier": "ensemble_gpu.bagging.bagging",
     "BaggingRegressor": "ensemble_gpu.bagging.bagging",
-    "BoostingClassifier": "ensemble_gpu.boosting.gradient",
-    "BoostingRegressor": "ensemble_gpu.boosting.gradient",
+    "BoostingClassifier": "ensemble_gpu.boosting.estimators",
+    "BoostingRegressor": "ensemble_gpu.boosting.estimators",
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
     "ProgressBar": "ensemble_gpu.boosting.watching",
-    "RandomForestClassifier": "ensemble_gpu.bagging.forest",
-    "RandomForestRegressor": "ensemble_gpu.bagging.forest",
+    "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
+    "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "export_text": "ensemble_gpu.model.export",
-    "plot_tree": "ensemble_gpu.tree_plotting",
+    "plot_tree": "ensemble_gpu.plotting.tree",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 

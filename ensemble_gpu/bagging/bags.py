@@ -11,31 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.bagging.draws import (
+from ensemble_gpu.bagging.keys import row_keys, sorted_rows
+from ensemble_gpu.kernels.host.draws import (
+    add_up,
     bootstrap_counts,
     stream,
     subset_counts,
     weighted_counts,
     weighted_subset_counts,
 )
-from ensemble_gpu.bagging.keys import row_keys, sorted_rows
-from ensemble_gpu.kernels.hashing import STEP, mixed
+from ensemble_gpu.kernels.host.hashing import STEP, mixed
 
 # Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
 MOST_REPEATS = 16
 
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
 FOR_FEATURES, FOR_LEARNERS = 1 << 32, 2 << 32
-
-
-@njit(cache=True, nogil=True)
-def _add_up(rows, drawn, n_rows):
-    counts = np.zeros(n_rows, dtype=np.int32)
-    for i in range(len(rows)):
-        counts[rows[i]] += drawn[i]
-    return counts
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Bags:
         else:
             draw = bootstrap_counts if self.replace else subset_counts
             drawn = draw(self.seed, learner, len(self.rows), self.n_draws)
-        return _add_up(self.rows, drawn, self.n_rows)
+        return add_up(self.rows, drawn, self.n_rows)
 
     def weights(self, counts: np.ndarray) -> np.ndarray:
         return counts.astype(np.float64) if self.factor is None else counts * self.factor

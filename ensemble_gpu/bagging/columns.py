@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories, Chosen, choose, learn
 from ensemble_gpu.data.parameters import check_signs
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from sklearn.utils import get_tags
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.foreign import check_learner, foreign_plan
+from ensemble_gpu.boosting.plans import DescentParameters, classification_plan, rescale_plan
 from ensemble_gpu.boosting.rules import rule_for
-from ensemble_gpu.boosting.settings import Descent, classification_setting, rescale_setting
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Rows
@@ -178,13 +178,13 @@ class AdaBoostClassifier(BoostedClassifier):
             )
         super()._check_parameters()
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         if self.estimator is not None:
             return foreign_plan(self, rows, keep, here)
         n_classes = len(self.classes_)
         if self.variant == "logit":
             loss = for_classes(LogitBoost(), n_classes)
-            descent = Descent.of(self, step="newton")
-            return classification_setting(engine, rows, keep, here, loss, n_classes, descent)
+            descent = DescentParameters.of(self, step="newton")
+            return classification_plan(engine, rows, keep, here, loss, n_classes, descent)
         rule = rule_for(self.variant, n_classes)
-        return rescale_setting(self, engine, rows, keep, here, rule)
+        return rescale_plan(self, engine, rows, keep, here, rule)

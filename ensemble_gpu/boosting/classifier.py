@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.additive import AdditiveEstimator
-from ensemble_gpu.boosting.fitting import BoostedStumps
+from ensemble_gpu.boosting.fitting import BoostedEstimator
+from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.model.link import probabilities
@@ -17,7 +17,7 @@ from ensemble_gpu.model.link import probabilities
 Rounds = Sequence[int] | None
 
 
-class AdditiveClassifier(ArrayClassifier, AdditiveEstimator):
+class AdditiveClassifier(ArrayClassifier, StagedEstimator):
     """Predictions of a classifier; a subclass fits `classes_` as well."""
 
     def _labels(self, F: Any, place: Where, here: Where) -> Any:
@@ -70,7 +70,7 @@ def _flat(F: Any) -> Any:
     return F[:, 0] if F.shape[1] == 1 else F
 
 
-class BoostedClassifier(AdditiveClassifier, BoostedStumps):
+class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     """How a boosted classifier reads labels."""
 
     def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:

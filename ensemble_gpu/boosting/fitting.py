@@ -11,9 +11,9 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
-from ensemble_gpu.boosting.additive import AdditiveEstimator
 from ensemble_gpu.boosting.loop import Trace, boost
 from ensemble_gpu.boosting.rows import Rows, hold_out
+from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.boosting.strategy import Outcome, Plan, Strategy, Stump, shares
 from ensemble_gpu.boosting.watching import (
     History,
@@ -22,7 +22,6 @@ from ensemble_gpu.boosting.watching import (
     call_callbacks,
     metric_value,
 )
-from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Chosen
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
@@ -34,6 +33,7 @@ from ensemble_gpu.data.parameters import (
 )
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import N_LEAVES, Engine
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
@@ -42,7 +42,7 @@ MISSING = ("abstain", "learn", "error")
 
 
 @dataclass(frozen=True)
-class Setting(Plan):
+class StumpPlan(Plan):
     """Stumps: rounds become one table a feature.
 
     `constant` are the outputs of a model without any stump, `gains(rounds)` what each round is
@@ -63,7 +63,7 @@ class Setting(Plan):
         x = X[:, stump.feature]
         return stump_values(x, threshold, stump.missing_leaf, stump.values, where)
 
-    def told(self, stump: Stump) -> dict[str, Any]:
+    def round_info(self, stump: Stump) -> dict[str, Any]:
         threshold = self.matrix.threshold(stump.feature, stump.bin)
         return {
             "feature": stump.feature,
@@ -95,7 +95,7 @@ def _scores(rounds: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     return alpha, np.array([r.error for r in rounds], dtype=np.float64)
 
 
-class BoostedStumps(AdditiveEstimator, CategoricalEstimator):
+class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     n_estimators: int
@@ -119,7 +119,7 @@ class BoostedStumps(AdditiveEstimator, CategoricalEstimator):
         """Classes from which validation rows are drawn in equal shares; 1 for a regression."""
         raise NotImplementedError
 
-    def _setting(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         raise NotImplementedError
 
     def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
@@ -206,7 +206,7 @@ class BoostedStumps(AdditiveEstimator, CategoricalEstimator):
         train = replace(train, X=self._encoded(train.X, here))
         if held_out is not None:
             held_out = replace(held_out, X=self._encoded(held_out.X, here))
-        plan = self._setting(engine, train, keep, here)
+        plan = self._plan(engine, train, keep, here)
         self.link_ = plan.link
         del train  # features that were moved to a device are free again once they are encoded
         validation = self._validation(plan, held_out, here, home)

@@ -31,11 +31,12 @@ from sklearn.utils.validation import has_fit_parameter
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
-from ensemble_gpu.boosting.rules import MOST_CONFIDENT, SMALLEST_ERROR, rule_for, shrinkage
+from ensemble_gpu.boosting.rules import rule_for, shrinkage
 from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
 from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.model.committee import Committee, Voice, check_reach
 from ensemble_gpu.model.link import as_columns, log_loss
 
@@ -243,7 +244,7 @@ class CommitteePlan(Plan):
     def added(self, member: Member, X: Any, where: Where) -> Any:
         return member.alpha * self.voice(member.learner, X, where)
 
-    def told(self, member: Member) -> dict[str, Any]:
+    def round_info(self, member: Member) -> dict[str, Any]:
         return {"feature": None, "threshold": None}
 
     def outcome(self, rounds: Sequence[Member], n_features: int) -> Outcome:

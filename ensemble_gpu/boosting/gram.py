@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.boosting.learner import StumpLearner
 from ensemble_gpu.boosting.strategy import Stump
+from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
 from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Engine
+from ensemble_gpu.learners.stump import StumpLearner
 
 # |sum of w r| stays below 2^61: bits of the residuals and of the total weight.
 SUM_BITS = 61
@@ -71,50 +71,6 @@ def _nearest(a: int, b: int) -> int:
     return (2 * a + b) // (2 * b)
 
 
-@njit(cache=True, nogil=True)
-def _leaf_units(c, rate, S, H, units):
-    """units = rint(nu c); returns by how much they lower the sum of w r^2."""
-    fall = 0.0
-    for k in range(c.shape[0]):
-        for leaf in range(c.shape[1]):
-            v = np.rint(rate * c[k, leaf])
-            units[k, leaf] = np.int64(v)
-            fall += v * (2.0 * float(S[k, leaf]) - v * float(H[k, leaf]))
-    return fall
-
-
-@njit(cache=True, nogil=True)
-def _accumulate(table):
-    """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
-    for c in range(1, table.shape[0] - 1):
-        for f in range(table.shape[1]):
-            before, here = table[c - 1, f], table[c, f]
-            for b in range(table.shape[2]):
-                here[b] += before[b]
-
-
-@njit(cache=True, nogil=True)
-def _subtract(S, H, table, last_bin, missing, values):
-    """S[k, f, b] -= values[k, leaf] times the weight of the leaf's rows with code b in f.
-
-    `table[c]` counts the rows with a code <= c of the stump's feature, `table[-1]` the missing.
-    """
-    p, width = H.shape
-    absent = table.shape[0] - 1
-    for k in range(S.shape[0]):
-        left, right, apart = values[k, 0], values[k, 1], values[k, 2]
-        for f in range(p):
-            below, whole, into = table[last_bin, f], H[f], S[k, f]
-            if missing:
-                nowhere = table[absent, f]
-                for b in range(width):
-                    rest = whole[b] - below[b] - nowhere[b]
-                    into[b] -= left * below[b] + right * rest + apart * nowhere[b]
-            else:
-                for b in range(width):
-                    into[b] -= left * below[b] + right * (whole[b] - below[b])
-
-
 class Gram:
     """The gram strategy: engine-independent but for the sums over rows."""
 
@@ -153,7 +109,7 @@ class Gram:
             self.reason = "no stump lowers the loss any further"
             return None
         units = np.empty_like(split.S)
-        self.fall = _leaf_units(split.c, self.rate, split.S, split.H, units)
+        self.fall = leaf_units(split.c, self.rate, split.S, split.H, units)
         if not units.any():
             self.reason = "what is left of the residuals is below their resolution"
             return None
@@ -172,7 +128,7 @@ class Gram:
             self._make_table(j)
         if j in self.tables:
             missing = bool(self.learner.has_missing[j])
-            _subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
+            subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
             self.S -= self.engine.sums(self.codes, self._changes(stump, values))
 
@@ -185,7 +141,7 @@ class Gram:
         if size * (len(self.tables) + 1) > self.memory or self.codes.n_rows >= 2**31:
             return
         table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
-        _accumulate(table)
+        accumulate(table)
         self.tables[j] = table
 
     def _changes(self, stump: Stump, values: np.ndarray) -> Any:

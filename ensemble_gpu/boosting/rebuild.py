@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensemble_gpu.boosting.gradients import Gradients, Leaves, StumpLeaves
-from ensemble_gpu.boosting.learner import StumpLearner
 from ensemble_gpu.boosting.steps import line_search
 from ensemble_gpu.boosting.strategy import Stump
 from ensemble_gpu.kernels.protocol import Codes, Cut
+from ensemble_gpu.learners.stump import StumpLearner
 
 # A step of this share of the usual one is short: the learner is stuck at a kink. Other features are
 # tried then, a few, because each costs a line search. The usual step forgets a tenth a round.

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.fitting import BoostedStumps
+from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.losses.base import array_exp
 from ensemble_gpu.losses.links import LINKS
 
 
-class BoostedRegressor(ArrayRegressor, BoostedStumps):
+class BoostedRegressor(ArrayRegressor, BoostedEstimator):
     """Predictions of a regressor whose `model_` is an AdditiveModel with one output."""
 
     def _mean(self, F: Any) -> Any:

@@ -19,7 +19,7 @@ from ensemble_gpu.kernels.protocol import Engine, Layout
 
 
 @dataclass(frozen=True)
-class Prepared:
+class ClassSortedData:
     """Rows sorted by class and binned.
 
     `log_weights` is the fixed-point log2 of the sample weights (None: all equal), `lightest` the
@@ -55,18 +55,20 @@ def hold_out(
 
 def prepare(
     engine: Engine, rows: Rows, keep: Any | None, group_of: np.ndarray, max_bins: int, here: Where
-) -> Prepared:
+) -> ClassSortedData:
     """Sort the kept rows by class, bin them, take the logarithms of their weights."""
     sorted_rows = sort_by_class(rows.target, group_of.shape[1], keep, here)
     layout = Layout(sorted_rows.starts, group_of)
     matrix = bin_matrix(engine, rows.X, sorted_rows.rows, layout, max_bins)
     sizes = np.diff(layout.starts).astype(np.float64)
     if rows.weights is None:
-        return Prepared(matrix, layout, None, 1.0, sizes / sizes.sum())
+        return ClassSortedData(matrix, layout, None, 1.0, sizes / sizes.sum())
     weights = here.xp.take(rows.weights, sorted_rows.rows)
     on_host = here.host(weights)
     on_host = on_host / on_host.max()  # so that no sum overflows
     # fsum is correctly rounded: the shares do not depend on the order of the rows
     sizes = np.array([math.fsum(on_host[a:b]) for a, b in pairwise(layout.starts)])
     lightest = weight_of_one(here.host(weights))
-    return Prepared(matrix, layout, log2_fixed(weights, here), lightest, sizes / math.fsum(sizes))
+    return ClassSortedData(
+        matrix, layout, log2_fixed(weights, here), lightest, sizes / math.fsum(sizes)
+    )

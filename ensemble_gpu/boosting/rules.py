@@ -29,115 +29,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.protocol import (
-    ABSTAIN,
     CONFIDENCE,
+    GENTLE,
     MAJORITY,
-    N_LEAVES,
-    SQUARED,
 )
-from ensemble_gpu.kernels.scalar import exp, log
 from ensemble_gpu.model.link import MARGINS, VOTES
-
-# A weighted error of zero would mean an infinite alpha; below this it no longer counts.
-SMALLEST_ERROR = 1e-10
-# However large the learning rate, a leaf says no more than this: exp of it is still a float.
-MOST_CONFIDENT = 300.0
-
-
-@njit(cache=True, nogil=True)
-def _leaf_value(kind, plus, minus, s):
-    """c_l of the confidence-rated variants."""
-    if kind == CONFIDENCE:
-        return 0.5 * log((plus + s) / (minus + s))
-    whole = plus + minus
-    return (plus - minus) / whole if whole > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _limited(value):
-    return min(max(value, -MOST_CONFIDENT), MOST_CONFIDENT)
-
-
-@njit(cache=True, nogil=True)
-def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
-    """A value per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old."""
-    total = 0.0
-    for g in range(sums.shape[0]):
-        for leaf in range(N_LEAVES):
-            total += scale[g] * sums[g, leaf]
-    after = 0.0
-    for k in range(values.shape[0]):
-        for leaf in range(N_LEAVES):
-            plus = scale[2 * k] * sums[2 * k, leaf]
-            minus = scale[2 * k + 1] * sums[2 * k + 1, leaf]
-            c = 0.0
-            if leaf != ABSTAIN:
-                c = _limited(rate * _leaf_value(kind, plus, minus, total * smoothing))
-            values[k, leaf] = c
-            logs[2 * k, leaf] = -c
-            logs[2 * k + 1, leaf] = c
-            after += plus * exp(-c) + minus * exp(c)
-    return after / total, rate
-
-
-@njit(cache=True, nogil=True)
-def _solve_votes(sums, scale, rate, values, logs):
-    """Each leaf votes for its heaviest class; returns (e_t, alpha_t).
-
-    One output (two classes): the leaf adds +-alpha, and every row's weight changes.
-    K outputs (SAMME): the leaf adds alpha to its class; the weights of the other classes grow.
-    """
-    n_classes = sums.shape[0]
-    wrong, voting = 0.0, 0.0
-    vote = np.zeros(2, dtype=np.int64)
-    for leaf in range(2):
-        heaviest = -1.0
-        leaf_total = 0.0
-        for c in range(n_classes):
-            weight = scale[c] * sums[c, leaf]
-            leaf_total += weight
-            if weight > heaviest:
-                heaviest = weight
-                vote[leaf] = c
-        wrong += leaf_total - heaviest
-        voting += leaf_total
-    error = wrong / voting
-    e = max(error, SMALLEST_ERROR)
-    alpha = _limited(rate * (log((1.0 - e) / e) + log(n_classes - 1.0)))
-    values.fill(0.0)
-    logs.fill(0.0)
-    if values.shape[0] == 1:
-        alpha = 0.5 * alpha
-        for leaf in range(2):
-            values[0, leaf] = alpha if vote[leaf] == 1 else -alpha
-            logs[0, leaf] = values[0, leaf]
-            logs[1, leaf] = -values[0, leaf]
-        return error, alpha
-    for leaf in range(2):
-        values[vote[leaf], leaf] = alpha
-        for c in range(n_classes):
-            if c != vote[leaf]:
-                logs[c, leaf] = alpha
-    return error, alpha
-
-
-@njit(cache=True, nogil=True)
-def solve(kind, sums, scale, rate, smoothing, values, logs):
-    """From the leaf sums of a split to a stump.
-
-    Fills values[output, leaf] (what the model adds) and logs[group, leaf] (the logarithm of the
-    factor on the weights); returns the round's weighted error or Z, and its alpha.
-    """
-    if kind == MAJORITY:
-        return _solve_votes(sums, scale, rate, values, logs)
-    return _solve_pairs(kind, sums, scale, rate, smoothing, values, logs)
 
 
 @dataclass(frozen=True)
-class Rule:
+class AdaBoostRule:
     """One variant for K classes.
 
     `abstention` times a weight is its price in the score when it abstains; `chance` times the
@@ -158,21 +60,21 @@ class Rule:
         return VOTES if self.kind == MAJORITY and self.n_outputs > 1 else MARGINS
 
 
-def rule_for(variant: str, n_classes: int) -> Rule:
+def rule_for(variant: str, n_classes: int) -> AdaBoostRule:
     """The rule of a variant for a number of classes; formulas at the top of this file."""
     each = np.arange(n_classes, dtype=np.int64)
     if variant == "discrete":
         name, outputs = ("discrete", 1) if n_classes == 2 else ("SAMME", n_classes)
         chance = 1.0 - 1.0 / n_classes
-        return Rule(name, MAJORITY, chance, each[None, :], outputs, "weighted error")
-    kind, chance = (CONFIDENCE, 0.5) if variant == "real" else (SQUARED, 0.25)
+        return AdaBoostRule(name, MAJORITY, chance, each[None, :], outputs, "weighted error")
+    kind, chance = (CONFIDENCE, 0.5) if variant == "real" else (GENTLE, 0.25)
     if n_classes == 2:
-        return Rule(variant, kind, chance, np.array([[1, 0]], dtype=np.int64), 1, "Z")
+        return AdaBoostRule(variant, kind, chance, np.array([[1, 0]], dtype=np.int64), 1, "Z")
     group_of = 2 * each[:, None] + (each != each[:, None])
-    return Rule(f"{variant} (MH)", kind, chance, group_of, n_classes, "Z")
+    return AdaBoostRule(f"{variant} (MH)", kind, chance, group_of, n_classes, "Z")
 
 
-def best_constant(rule: Rule, shares: np.ndarray) -> np.ndarray:
+def best_constant(rule: AdaBoostRule, shares: np.ndarray) -> np.ndarray:
     """The outputs that minimise the loss without any stump, from the classes' shares p_k.
 
     1/2 ln(p_k / (1 - p_k)) for margins (class 1 of two), ln p_k for votes.
@@ -183,7 +85,9 @@ def best_constant(rule: Rule, shares: np.ndarray) -> np.ndarray:
     return odds if rule.n_outputs > 1 else odds[1:]
 
 
-def shrinkage(rule: Rule, error: np.ndarray | float, alpha: np.ndarray | float) -> np.ndarray:
+def shrinkage(
+    rule: AdaBoostRule, error: np.ndarray | float, alpha: np.ndarray | float
+) -> np.ndarray:
     """Z_t, the weight after a round over the weight before it.
 
     Rules that report Z have it. A vote of weighted error e has (1 - e) exp(-a) + e exp(a), where

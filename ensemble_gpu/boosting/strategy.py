@@ -99,7 +99,7 @@ class Plan(ABC):
         """What a round adds to the outputs of rows X: [n, outputs]."""
 
     @abstractmethod
-    def told(self, round_: Any) -> dict[str, Any]:
+    def round_info(self, round_: Any) -> dict[str, Any]:
         """What a callback is told of a round's learner: fields of `RoundInfo`."""
 
     @abstractmethod

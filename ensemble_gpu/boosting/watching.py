@@ -48,7 +48,7 @@ class History:
 
     def plot(self, ax: Any = None) -> Any:
         """Both curves; needs matplotlib. Returns the axes."""
-        from ensemble_gpu.plotting import plot_history
+        from ensemble_gpu.plotting.curves import plot_history
 
         return plot_history(self, ax=ax)
 
@@ -124,7 +124,7 @@ def call_callbacks(
             alpha=round_.alpha,
             validation_loss=validation.history[-1] if validation else None,
             training_loss=training.history[-1] if training else None,
-            **plan.told(round_),
+            **plan.round_info(round_),
         )
         answers = [callback(info) for callback in callbacks]
         return "a callback asked to stop" if any(a is True for a in answers) else None

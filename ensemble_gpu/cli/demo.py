@@ -258,7 +258,7 @@ def _draw(small: Fitted, large: Fitted, out: Path) -> None:
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
 
-        from ensemble_gpu import plotting
+        from ensemble_gpu.plotting import curves as plotting
     except ImportError:
         print("  none: matplotlib is not installed (pip install 'ensemble_gpu[plot]').")
         return

@@ -23,8 +23,8 @@ import array_api_extra as xpx
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
-from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.frames import Table, count_columns, table_of
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 FROM_DTYPE = "from_dtype"
 

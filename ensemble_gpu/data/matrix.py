@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.binning import edges_of, midpoints
+from ensemble_gpu.kernels.edges import edges_of, midpoints
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
 
 

@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
 from ensemble_gpu.data.parameters import check_signs
 from ensemble_gpu.data.validation import naming
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 CATEGORICAL_SPLITS = ("subset", "single")
 

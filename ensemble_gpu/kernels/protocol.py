@@ -22,7 +22,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
-from ensemble_gpu.kernels.growing import TreeEngine
+from ensemble_gpu.kernels.tree_protocol import TreeEngine
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
 N_LEAVES = 3
@@ -34,7 +34,7 @@ TIE = 1.0 + 2.0**-22
 PACK_BITS = 18
 
 # How a split is scored; boosting/rules.py says which variant uses which.
-CONFIDENCE, SQUARED, MAJORITY = 0, 1, 2
+CONFIDENCE, GENTLE, MAJORITY = 0, 1, 2
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def engine_for(where: Where, n_jobs: int | None = None) -> Engine:
 
             return CudaEngine(where)
         warnings.warn(available.MISSING_KERNELS, RuntimeWarning, stacklevel=2)
-    from ensemble_gpu.kernels.reference import ReferenceEngine
+    from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 
     return ReferenceEngine(where)
 

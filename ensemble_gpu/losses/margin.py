@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.kernels.scalar import log
+from ensemble_gpu.kernels.host.scalar import log
 from ensemble_gpu.losses.base import CLASSIFICATION, Loss, weighted_mean
 from ensemble_gpu.losses.links import bounded, largest_exponent
 

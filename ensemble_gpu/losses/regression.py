@@ -13,7 +13,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.data.parameters import check_real
-from ensemble_gpu.kernels.scalar import log
+from ensemble_gpu.kernels.host.scalar import log
 from ensemble_gpu.losses.base import REGRESSION, Loss, increasing_root, scaled, weighted_mean
 from ensemble_gpu.losses.links import bounded
 

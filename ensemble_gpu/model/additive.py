@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.kernels.host.tables import add_stumps
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for, engine_view
 from ensemble_gpu.model.inputs import rows_of
@@ -63,20 +63,6 @@ class Table:
         return np.where(np.isnan(x)[:, None], self.missing, out)
 
 
-@njit(cache=True, nogil=True)
-def _accumulate(owner, place, first, values, missing_leaf, table, missing):
-    """Add stumps, one round after the other, to the tables: intervals <= place go left.
-
-    Round t belongs to table owner[t], whose intervals are the rows first[u] ... first[u + 1] - 1.
-    """
-    for t in range(place.shape[0]):
-        u = owner[t]
-        for k in range(values.shape[1]):
-            for i in range(first[u], first[u + 1]):
-                table[i, k] += values[t, k, LEFT] if i <= place[t] else values[t, k, RIGHT]
-            missing[u, k] += values[t, k, missing_leaf[t]]
-
-
 def _tables(rounds: Rounds, n_outputs: int) -> dict[int, Table]:
     """The table of every feature that a round uses: one sort by (feature, threshold) for all."""
     order = np.lexsort((rounds.threshold, rounds.feature))
@@ -93,7 +79,7 @@ def _tables(rounds: Rounds, n_outputs: int) -> dict[int, Table]:
     first = start + np.arange(len(start))
     values = np.zeros((first[-1], n_outputs))
     missing = np.zeros((len(used), n_outputs))
-    _accumulate(owner, place, first, rounds.values, rounds.missing_leaf, values, missing)
+    add_stumps(owner, place, first, rounds.values, rounds.missing_leaf, values, missing)
     values, missing = values + 0.0, missing + 0.0
     return {
         f: Table(thresholds[start[u] : start[u + 1]], values[first[u] : first[u + 1]], missing[u])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.kernels.growing import LEAF, NEVER, Rule, subset_words
+from ensemble_gpu.kernels.host.nodes import add_children, root_key, write_preorder
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER, SplitRule, subset_words
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.model.nodes import Nodes, no_subset
-from ensemble_gpu.trees.grow import Grown, Limits, grow, root_key
+from ensemble_gpu.trees.grow import Grown, Limits, grow
 from ensemble_gpu.trees.prune import pruned
 from ensemble_gpu.trees.statistics import Statistics
 
 
 @dataclass(frozen=True)
-class Plan:
+class TreeParameters:
     """How the trees of an estimator grow; parameters, resolved.
 
     `min_weight` is the share of a tree's weight that its leaves keep.
     """
 
-    rule: Rule
+    rule: SplitRule
     max_depth: int | None
     max_leaves: int | None
     min_rows_split: int
@@ -48,27 +48,10 @@ class Described:
     rest: np.ndarray | None
 
 
-@njit(cache=True, nogil=True)
-def _preorder(left, out):
-    """out[i] = node at position i when every node comes before its left, then its right subtree."""
-    stack = np.empty(left.shape[0], dtype=np.int32)
-    stack[0], height, n = 0, 1, 0
-    while height > 0:
-        height -= 1
-        node = stack[height]
-        out[n] = node
-        n += 1
-        if left[node] >= 0:
-            stack[height] = left[node] + 1
-            stack[height + 1] = left[node]
-            height += 2
-    return n
-
-
 def preorder(left: np.ndarray) -> np.ndarray:
     """The nodes that can be reached from the root, in preorder."""
     out = np.empty(len(left), dtype=np.int32)
-    return out[: _preorder(left, out)]
+    return out[: write_preorder(left, out)]
 
 
 def in_preorder(grown: Grown) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,24 +73,24 @@ def subset_rows(tested: np.ndarray) -> np.ndarray:
 
 
 def grow_tree(
-    engine: Engine, matrix: BinnedMatrix, statistics: Statistics, plan: Plan, number: int,
-    rows: Any | None = None, counts: Any | None = None,
+    engine: Engine, matrix: BinnedMatrix, statistics: Statistics, parameters: TreeParameters,
+    number: int, rows: Any | None = None, counts: Any | None = None,
 ) -> tuple[Grown, Described]:  # fmt: skip
     """Tree `number` from the rows that counts says, and what is known of its nodes."""
     sample = statistics.sample(rows, counts, engine.where.xp)
     total = float(engine.where.xp.sum(sample.values[:, 0]))  # the weight; 0 of rows not drawn
-    least = statistics.in_scores(plan.min_impurity_decrease * total)
+    least = statistics.in_scores(parameters.min_impurity_decrease * total)
     limits = Limits(
-        plan.max_depth, plan.max_leaves, plan.min_rows_split,
-        NEVER if least == 0.0 else least * (1.0 - 2.0**-40), plan.n_features,
+        parameters.max_depth, parameters.max_leaves, parameters.min_rows_split,
+        NEVER if least == 0.0 else least * (1.0 - 2.0**-40), parameters.n_features,
     )  # fmt: skip
-    rule = replace(plan.rule, min_weight=math.ceil(plan.min_weight * total))
+    rule = replace(parameters.rule, min_weight=math.ceil(parameters.min_weight * total))
     n_rows = matrix.codes.n_rows if rows is None else rows.shape[0]
     words = subset_words(rule.categorical, matrix.codes.width)
     grower = engine.grower(matrix.codes, sample, rule)
     del sample  # the grower has what it needs, and is gone itself once the tree is there
     grown = grow(
-        grower, rule, limits, grower.total(), n_rows, root_key(plan.seed, number), words,
+        grower, rule, limits, grower.total(), n_rows, root_key(parameters.seed, number), words,
         statistics.labelled,
     )  # fmt: skip
     del grower
@@ -116,9 +99,9 @@ def grow_tree(
         more = _more_sums(engine, matrix, statistics, grown, rows, counts)
         second, rest = more[:, 0], statistics.rest(grown.sums, more[:, 1:])
     impurity = statistics.impurities(grown.sums, second)
-    if plan.ccp_alpha > 0.0:
+    if parameters.ccp_alpha > 0.0:
         risk = impurity * statistics.weight(grown.sums) / total
-        grown = pruned(grown, risk, plan.ccp_alpha)
+        grown = pruned(grown, risk, parameters.ccp_alpha)
     return grown, Described(impurity, rest)
 
 
@@ -134,17 +117,8 @@ def _more_sums(
     if rows is not None:
         leaf, values = xp.take(leaf, rows), xp.take(values, rows, axis=0)
     sums = engine.sums_by(leaf, values, len(grown.feature))
-    _add_children(grown.feature, grown.left, sums)
+    add_children(grown.feature, grown.left, sums)
     return sums
-
-
-@njit(cache=True, nogil=True)
-def _add_children(feature, left, sums):
-    """From the sums of leaves those of their parents, which have lower numbers."""
-    for node in range(feature.shape[0] - 1, -1, -1):
-        if feature[node] != LEAF:
-            for c in range(sums.shape[1]):
-                sums[node, c] = sums[left[node], c] + sums[left[node] + 1, c]
 
 
 def to_forest(

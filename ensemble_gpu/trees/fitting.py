@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
-from ensemble_gpu.data.binning import MAX_BINS_LIMIT
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
@@ -28,11 +27,12 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
-from ensemble_gpu.kernels.growing import Rule
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.kernels.tree_protocol import SplitRule
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.trees.build import Plan
+from ensemble_gpu.trees.build import TreeParameters
 from ensemble_gpu.trees.statistics import Statistics
 
 MISSING = ("learn", "error")
@@ -80,7 +80,7 @@ PARAMETERS = """
 
 
 @dataclass(frozen=True)
-class Prepared:
+class TreeData:
     """Binned rows and what is added up over them.
 
     `X` are all rows, categories as their numbers, as the engine takes them; `kept` are those of the
@@ -94,7 +94,7 @@ class Prepared:
     categories: Categories
     n_rows: int
     kept: np.ndarray | None
-    plan: Plan
+    parameters: TreeParameters
 
 
 class TreeEstimator(CategoricalEstimator):
@@ -126,7 +126,7 @@ class TreeEstimator(CategoricalEstimator):
     def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
         raise NotImplementedError
 
-    def _grow(self, prepared: Prepared) -> None:
+    def _grow(self, prepared: TreeData) -> None:
         """Grow, and set the fitted attributes."""
         raise NotImplementedError
 
@@ -172,7 +172,7 @@ class TreeEstimator(CategoricalEstimator):
             check_jobs(self.n_jobs)
         check_device(self.device)
 
-    def _prepare(self, X: Any, y: Any, w: Any) -> Prepared:
+    def _prepare(self, X: Any, y: Any, w: Any) -> TreeData:
         home = locate(X)
         if self.device != "cpu":
             check_same_place(home, y=y, sample_weight=w)
@@ -192,12 +192,14 @@ class TreeEstimator(CategoricalEstimator):
         binned = bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=True)
         statistics = self._statistics(binned.target, binned.weights, engine)
         kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
-        plan = self._plan(binned.matrix, categories, statistics)
-        return Prepared(
-            engine, rows.X, binned.matrix, statistics, categories, X.shape[0], kept, plan
+        parameters = self._parameters(binned.matrix, categories, statistics)
+        return TreeData(
+            engine, rows.X, binned.matrix, statistics, categories, X.shape[0], kept, parameters
         )
 
-    def _plan(self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics) -> Plan:
+    def _parameters(
+        self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics
+    ) -> TreeParameters:
         p, n = self.n_features_in_, matrix.codes.n_rows
         signs = self._signs()
         if signs.any() and statistics.n_classes > 2:
@@ -205,7 +207,7 @@ class TreeEstimator(CategoricalEstimator):
                 f"monotonic_cst is for two classes; y holds {statistics.n_classes} classes, whose "
                 "probabilities cannot all be monotone."
             )
-        rule = Rule(
+        rule = SplitRule(
             self._criteria[self.criterion],
             _rows(self.min_samples_leaf, n),
             signs,
@@ -213,7 +215,7 @@ class TreeEstimator(CategoricalEstimator):
             self.categorical_split == "single",
             self.splitter == "random",
         )
-        return Plan(
+        return TreeParameters(
             rule,
             self.max_depth,
             self.max_leaf_nodes,

@@ -11,26 +11,24 @@ its parent's.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.kernels import forking
-from ensemble_gpu.kernels.growing import (
+from ensemble_gpu.kernels.host import nodes as forking
+from ensemble_gpu.kernels.host.criteria import Scoring, gains, scoring_of
+from ensemble_gpu.kernels.host.nodes import best_first
+from ensemble_gpu.kernels.tree_protocol import (
     LEAF,
     NEVER,
-    SQUARED,
+    VARIANCE,
     CodeTree,
     Frontier,
     Grower,
-    Rule,
+    SplitRule,
     Splits,
 )
-from ensemble_gpu.kernels.hashing import STEP, mixed
-from ensemble_gpu.kernels.splitting import Scoring, gains, scoring_of
 
 UNBOUNDED = np.array([[-np.inf, np.inf]])
 # A gain of this share of a node's score is rounding.
@@ -125,15 +123,12 @@ class Grown:
         )
 
 
-@njit(cache=True, nogil=True)
-def root_key(seed, tree):
-    return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(tree))
-
-
 class _Growth:
     """One tree being grown."""
 
-    def __init__(self, grower: Grower, rule: Rule, limits: Limits, tree: Grown, labelled: bool):
+    def __init__(
+        self, grower: Grower, rule: SplitRule, limits: Limits, tree: Grown, labelled: bool
+    ):
         self.grower, self.rule, self.limits = grower, rule, limits
         self.store = self.tree = tree
         self.labelled = labelled
@@ -189,7 +184,7 @@ class _Growth:
         fork(
             nodes, splits.feature, splits.bin, splits.above, splits.missing_left,
             splits.has_missing, splits.subset, splits.left, n_left, gain,
-            self.rule.criterion >= SQUARED, self.rule.signs, first,
+            self.rule.criterion >= VARIANCE, self.rule.signs, first,
             *(getattr(self.store, f.name) for f in _arrays(self.store)),
         )  # fmt: skip
         self.tree = self.store.first(last)
@@ -214,7 +209,7 @@ class Waiting:
 
 
 def grow(
-    grower: Grower, rule: Rule, limits: Limits, root: Any, n_rows: int, key: Any, words: int,
+    grower: Grower, rule: SplitRule, limits: Limits, root: Any, n_rows: int, key: Any, words: int,
     labelled: bool,
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
@@ -249,26 +244,6 @@ def grow(
         children = growth.divide(taken.nodes, taken.splits, potential[taken.nodes])
         potential = np.concatenate([potential, np.full(len(children), NEVER)])
         waiting = waiting[~chosen]
-
-
-@njit(cache=True, nogil=True)
-def best_first(left, potential, most, split):
-    """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
-
-    A node that is not divided yet counts as having no children worth splitting: it is marked, its
-    children will be known next time.
-    """
-    heap = [(-potential[0], np.int64(0))]
-    n_leaves = 1
-    while len(heap) > 0 and n_leaves < most:
-        worth, node = heapq.heappop(heap)
-        if worth == -NEVER:
-            break
-        split[node] = True
-        n_leaves += 1
-        if left[node] != LEAF:
-            for child in range(np.int64(left[node]), np.int64(left[node]) + 2):
-                heapq.heappush(heap, (-potential[child], child))
 
 
 def _cut(tree: Grown, split: np.ndarray) -> Grown:

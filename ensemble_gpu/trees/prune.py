@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.grow import Grown
 
 

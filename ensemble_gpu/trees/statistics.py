@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.integers import integer_weights
-from ensemble_gpu.kernels.growing import ENTROPY, ERROR, GINI, POISSON, SQUARED, Sample
+from ensemble_gpu.kernels.host.scalar import log
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.kernels.scalar import log
+from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, POISSON, VARIANCE, Sample
 
 CLASS_CRITERIA = {"gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY, "error": ERROR}
-REAL_CRITERIA = {"squared_error": SQUARED, "poisson": POISSON}
+REAL_CRITERIA = {"squared_error": VARIANCE, "poisson": POISSON}
 
 # Bits of the total weight, of a class; with targets; of the targets themselves.
 CLASS_WEIGHT_BITS, WEIGHT_BITS, TARGET_BITS = 50, 31, 40
@@ -64,7 +64,7 @@ class Statistics:
 
     @property
     def labelled(self) -> bool:
-        return self.criterion < SQUARED
+        return self.criterion < VARIANCE
 
     def sample(self, rows: Any | None, counts: Any | None, xp: Any) -> Sample:
         """What a tree grows from: these rows, each as often as counts says."""
@@ -79,7 +79,7 @@ class Statistics:
         if self.criterion == ENTROPY:
             return amount * math.log(2.0)
         amount = amount / self.unit
-        return amount / self.unit if self.criterion == SQUARED else amount
+        return amount / self.unit if self.criterion == VARIANCE else amount
 
     def weight(self, sums: np.ndarray) -> np.ndarray:
         """Integer weight of nodes with these sums."""
@@ -115,7 +115,7 @@ class Statistics:
             return 1.0 - (shares * shares).sum(axis=1)
         assert second is not None
         mean, first = sums[:, 1] / weight, self.second_unit * (second / weight)
-        if self.criterion == SQUARED:
+        if self.criterion == VARIANCE:
             with np.errstate(over="ignore"):
                 return np.maximum(first - mean * mean, 0.0) * self.unit * self.unit
         mean = self.unit * mean
@@ -141,7 +141,7 @@ def real_statistics(criterion: str, y: Any, weights: Any | None, engine: Engine)
     xp, kind = engine.where.xp, REAL_CRITERIA[criterion]
     q, weight_unit = _weights(y, weights, WEIGHT_BITS, engine)
     low, high = float(xp.min(y)), float(xp.max(y))
-    middle = 0.5 * low + 0.5 * high if kind == SQUARED else 0.0
+    middle = 0.5 * low + 0.5 * high if kind == VARIANCE else 0.0
     bits = min(TARGET_BITS, SUM_BITS - int(xp.sum(q)).bit_length())
     reach = max(high - middle, middle - low)
     unit = _unit(reach, bits)
@@ -179,7 +179,7 @@ def _digits(
 def _second(real: Statistics, engine: Engine, bits: int) -> dict[str, Any]:
     xp, where = engine.where.xp, engine.where
     t = where.as_float64(real.target)
-    if real.criterion == SQUARED:
+    if real.criterion == VARIANCE:
         second = t * t
     else:
         y = where.host(t * real.unit)

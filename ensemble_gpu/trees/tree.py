@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.trees.build import grow_tree, to_forest
-from ensemble_gpu.trees.fitting import PARAMETERS, Prepared, TreeEstimator
+from ensemble_gpu.trees.fitting import PARAMETERS, TreeData, TreeEstimator
 from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
 from ensemble_gpu.trees.prune import pruning_path
 
@@ -28,9 +28,9 @@ _ATTRIBUTES = """
 class _OneTree(TreeEstimator):
     """A single tree on all rows."""
 
-    def _grow(self, prepared: Prepared) -> None:
+    def _grow(self, prepared: TreeData) -> None:
         engine, matrix, statistics = prepared.engine, prepared.matrix, prepared.statistics
-        grown, described = grow_tree(engine, matrix, statistics, prepared.plan, 0)
+        grown, described = grow_tree(engine, matrix, statistics, prepared.parameters, 0)
         self.model_ = to_forest(grown, described, matrix, statistics, prepared.categories.values)
 
     def get_depth(self) -> int:
@@ -64,8 +64,10 @@ class _OneTree(TreeEstimator):
         fresh._check_parameters()
         with gpu.current(locate(X), "growing trees"):
             prepared = fresh._prepare(X, y, sample_weight)
-            statistics, plan = prepared.statistics, prepared.plan
-            grown, described = grow_tree(prepared.engine, prepared.matrix, statistics, plan, 0)
+            statistics, parameters = prepared.statistics, prepared.parameters
+            grown, described = grow_tree(
+                prepared.engine, prepared.matrix, statistics, parameters, 0
+            )
         weight = statistics.weight(grown.sums)
         alphas, risks = pruning_path(grown, described.impurity * weight / weight[0])
         return Bunch(ccp_alphas=alphas, impurities=risks)

@@ -45,7 +45,7 @@ def frame(library: Any = pandas) -> Any:
     return polars.DataFrame(columns).with_columns(polars.col("b").cast(polars.Categorical))
 
 
-def told(model: Any, name: str) -> list[dict]:
+def round_info(model: Any, name: str) -> list[dict]:
     """Of every learner: what `name` says of the features that it saw."""
     found = []
     for learner, features in zip(model.estimators_, model.estimators_features_, strict=True):
@@ -75,7 +75,7 @@ def test_a_learner_has_the_categories_of_the_features_that_it_sees(kind, given, 
     learner = kind(categorical_features=given)
     model = BaggingClassifier(learner, 8, max_features=2, random_state=0).fit(rows, Y)
     expected = [{f: f == 1 for f in drawn.tolist()} for drawn in model.estimators_features_]
-    assert told(model, "categorical_features") == expected
+    assert round_info(model, "categorical_features") == expected
     assert any(1 in own for own in expected)
     assert not all(1 in own for own in expected)
     assert learner.categorical_features is given
@@ -143,7 +143,7 @@ def test_a_learner_has_the_signs_of_the_features_that_it_sees(learner, given, sh
     ).fit(rows, y)
     signs = {0: 0, 1: 1, 2: 0, 3: -1}
     expected = [{f: signs[f] for f in drawn.tolist()} for drawn in model.estimators_features_]
-    assert told(model, "monotonic_cst") == expected
+    assert round_info(model, "monotonic_cst") == expected
     higher = rows.assign(b=rows["b"] + 1.0, d=rows["d"] - 1.0)
     assert (model.predict(higher) >= model.predict(rows) - 1e-12).all()
 

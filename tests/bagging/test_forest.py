@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.bagging.forests import bag, trees_of
 from tests.datasets import random_data

@@ -11,7 +11,7 @@ from sklearn import ensemble as peers
 from sklearn.datasets import make_friedman1
 from sklearn.model_selection import train_test_split
 
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from tests.trees.problems import BUNDLED, GENERATED
 
 SEEDS = range(10)

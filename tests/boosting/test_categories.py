@@ -28,10 +28,10 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.boosting import integers
-from ensemble_gpu.data.binning import SAMPLE_ROWS, sample_positions
 from ensemble_gpu.data.sampling import stratified_holdout
 from ensemble_gpu.kernels.cpu import engine as cpu_engine
-from ensemble_gpu.kernels.cpu import grower as cpu_grower
+from ensemble_gpu.kernels.cpu.trees import grower as cpu_grower
+from ensemble_gpu.kernels.edges import SAMPLE_ROWS, sample_positions
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.boosting.bad import Bad, on

@@ -13,10 +13,10 @@ import pytest
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
-from ensemble_gpu.boosting.learner import StumpLearner, Taste
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
 from ensemble_gpu.losses import CustomLoss
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
@@ -239,10 +239,12 @@ def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights
     binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY, for_trees=False)
     p, codes = data.X.shape[1], binned.matrix.codes
     none = np.zeros(p, dtype=np.int64)
-    taste = Taste(missing == "learn", False, none, p, np.random.default_rng(0), none > 0)
+    constraints = SplitConstraints(
+        missing == "learn", False, none, p, np.random.default_rng(0), none > 0
+    )
     q = integer_weights(binned.weights, WEIGHT_BITS, engine)
     targets = integer_targets(binned.target[None, :], q, engine)
-    gram = Gram(engine, codes, targets, StumpLearner(binned.matrix, taste), 0.3, memory, 100)
+    gram = Gram(engine, codes, targets, StumpLearner(binned.matrix, constraints), 0.3, memory, 100)
     residual = targets.residuals[0].copy()
     columns = np.array([engine.column(codes, f) for f in range(p)])
     for _ in range(100):

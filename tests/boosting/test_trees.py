@@ -27,8 +27,8 @@ from ensemble_gpu import (
 from ensemble_gpu.boosting import integers
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.kernels.cpu import engine as cpu_engine
-from ensemble_gpu.kernels.cpu import grower as cpu_grower
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.cpu.trees import grower as cpu_grower
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest

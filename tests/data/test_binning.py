@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.data.binning import SAMPLE_ROWS, edges_of, midpoints, sample_positions
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.kernels.edges import SAMPLE_ROWS, edges_of, midpoints, sample_positions
 from ensemble_gpu.kernels.protocol import Layout
-from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.places import Place
 
 few = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 1e-30, 7.0, np.nan])
@@ -21,7 +21,7 @@ columns = hnp.arrays(np.float64, st.tuples(st.integers(1, 60), st.just(3)), elem
 
 
 def naive_edges(column: np.ndarray, max_bins: int) -> list[float]:
-    """The definition at the top of data/binning.py, word by word."""
+    """The definition at the top of kernels/edges.py, word by word."""
     values = sorted(column[~np.isnan(column)].tolist())
     m = len(values)
     changes = [i for i in range(1, m) if values[i] > values[i - 1]]

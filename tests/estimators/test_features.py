@@ -11,7 +11,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier
 from ensemble_gpu.bagging.bagging import BaggingClassifier
-from ensemble_gpu.bagging.forest import RandomForestClassifier
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier
 from ensemble_gpu.trees.tree import DecisionTreeClassifier
 from tests.datasets import fitted_state
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier
 from ensemble_gpu.bagging.bagging import BaggingClassifier
-from ensemble_gpu.bagging.forest import RandomForestClassifier
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier
 from ensemble_gpu.trees.tree import DecisionTreeClassifier
 from tests.boosting.bad import changed, on
 from tests.datasets import random_data

@@ -18,15 +18,15 @@ from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
     CONFIDENCE,
+    GENTLE,
     LEFT,
     MAJORITY,
     RIGHT,
-    SQUARED,
     Criterion,
     Layout,
     code_width,
 )
-from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.places import STRICT, Place
 
 
@@ -140,13 +140,13 @@ def naive_sums(problem: Problem, q: np.ndarray) -> np.ndarray:
 
 def criterion(problem: Problem, kind: int, learn: bool, scale: np.ndarray) -> Criterion:
     counts = np.array([len(e) for e in problem.edges], dtype=np.int64)
-    chance = {CONFIDENCE: 0.5, SQUARED: 0.25, MAJORITY: 0.5}[kind]
+    chance = {CONFIDENCE: 0.5, GENTLE: 0.25, MAJORITY: 0.5}[kind]
     return Criterion(kind, chance * scale, learn, counts)
 
 
 def kinds_of(problem: Problem) -> list[int]:
     paired = problem.layout.n_groups == 2 * problem.layout.n_planes
-    return [CONFIDENCE, SQUARED, MAJORITY] if paired else [MAJORITY]
+    return [CONFIDENCE, GENTLE, MAJORITY] if paired else [MAJORITY]
 
 
 def assert_same_split(a: Any, b: Any) -> None:
@@ -341,7 +341,7 @@ def test_the_reference_engine_on_a_device_gives_the_same_sums(place):
     np.testing.assert_array_equal(there.requantise(), here.requantise())
     np.testing.assert_array_equal(there.sums, here.sums)
     scale = np.linspace(0.5, 1.0, problem.layout.n_groups)
-    rule = criterion(problem, SQUARED, True, scale)
+    rule = criterion(problem, GENTLE, True, scale)
     assert_same_split(there.histograms.split(scale, rule), here.histograms.split(scale, rule))
 
 

@@ -8,7 +8,7 @@ import pytest
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.exponential import LARGEST, powers
-from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.places import STRICT, Place
 
 CPU = CpuEngine(1)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_gpu.kernels.gain import best_gain
+from ensemble_gpu.kernels.host.gain import best_gain
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, TIE
 
 
@@ -74,7 +74,7 @@ def leaves(a: np.ndarray, f: int, t: int, side: int) -> np.ndarray:
 
 
 def one_gain(sums: Sums, S: np.ndarray, H: np.ndarray, sign: int) -> float:
-    """The formula at the top of kernels/gain.py; -1 where the sign forbids the split."""
+    """The formula at the top of kernels/host/gain.py; -1 where the sign forbids the split."""
     gain = 0.0
     for k in range(len(S)):
         s = [float(S[k, leaf]) if H[k, leaf] > 0 else 0.0 for leaf in (LEFT, RIGHT)]

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.kernels.growing import (
+from ensemble_gpu.kernels.host.scalar import log
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
+from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     ERROR,
     GINI,
     LEAF,
     NEVER,
     POISSON,
-    SQUARED,
+    VARIANCE,
     CodeTree,
     Frontier,
-    Rule,
     Sample,
+    SplitRule,
 )
-from ensemble_gpu.kernels.reference import ReferenceEngine
-from ensemble_gpu.kernels.scalar import log
 
 ENGINES = {"cpu": CpuEngine(1), "reference": ReferenceEngine(NUMPY)}
 
@@ -47,10 +47,10 @@ class Problem:
         return self.stats.shape[1] if self.label is None else 3 if self.label.max() > 1 else 2
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> SplitRule:
         p = self.values.shape[1]
         none = np.zeros(p, dtype=np.int64)
-        return Rule(self.kind, self.min_rows, none, np.zeros(p, dtype=bool), False, False)
+        return SplitRule(self.kind, self.min_rows, none, np.zeros(p, dtype=bool), False, False)
 
     def codes(self, engine: Any) -> Any:
         X = np.where(self.values < 0, np.nan, self.values.astype(np.float64))
@@ -76,8 +76,8 @@ class Problem:
         return [int(weights[self.label[rows] == k].sum()) for k in range(self.n_stats)]
 
     def score(self, sums: list[int]) -> float:
-        """The formulas of kernels/splitting.py."""
-        if self.kind == SQUARED:
+        """The formulas of kernels/host/search.py."""
+        if self.kind == VARIANCE:
             half = len(sums) // 2
             pairs = zip(sums[:half], sums[half:], strict=True)
             return sum(float(g) * float(g) / float(h) for h, g in pairs if h > 0)
@@ -120,7 +120,7 @@ class Problem:
 @st.composite
 def problems(draw: Any) -> Problem:
     seed = draw(st.integers(0, 2**32 - 1))
-    kind = draw(st.sampled_from([GINI, ENTROPY, ERROR, SQUARED, POISSON]))
+    kind = draw(st.sampled_from([GINI, ENTROPY, ERROR, VARIANCE, POISSON]))
     rng = np.random.default_rng(seed)
     n, p = draw(st.integers(4, 120)), draw(st.integers(1, 10))
     values = rng.integers(-draw(st.integers(0, 1)), 6, size=(n, p))
@@ -129,7 +129,7 @@ def problems(draw: Any) -> Problem:
     if kind in (GINI, ENTROPY, ERROR):
         label = rng.integers(draw(st.integers(2, 3)), size=n)
         return Problem(values, label, weights[:, None], kind, min_rows)
-    outputs = draw(st.integers(1, 2)) if kind == SQUARED else 1
+    outputs = draw(st.integers(1, 2)) if kind == VARIANCE else 1
     low = 0 if kind == POISSON else -6
     target = rng.integers(low, 7, size=(n, outputs))
     h = np.tile(weights[:, None], outputs)
@@ -211,7 +211,7 @@ def test_a_row_that_adds_nothing_makes_no_threshold(engine):
         values = np.arange(n)[:, None] % 6
         stats = np.stack([np.ones(n, dtype=np.int64), values[:, 0] // 3], axis=1)
         stats[values[:, 0] == 2] = 0
-        problem = Problem(values, None, stats, SQUARED, 1)
+        problem = Problem(values, None, stats, VARIANCE, 1)
         own = ENGINES[engine]
         grower = own.grower(problem.codes(own), problem.sample(), problem.rule)
         splits = grower.split(frontier(problem, {0: np.arange(n)}, None))
@@ -222,7 +222,7 @@ def test_a_row_that_adds_nothing_makes_no_threshold(engine):
 def test_leaves_and_sums_by_leaf_are_those_of_walking_row_by_row(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     values = rng.integers(-1, 6, size=(rng.integers(1, 60), 3))
-    problem = Problem(values, None, np.ones((len(values), 2), dtype=np.int64), SQUARED, 1)
+    problem = Problem(values, None, np.ones((len(values), 2), dtype=np.int64), VARIANCE, 1)
     # node 0 tests feature 0 by a threshold, node 1 feature 2 by a set; 2, 3, 4 are leaves
     tree = CodeTree(
         np.array([0, 2, LEAF, LEAF, LEAF]), np.array([int(rng.integers(0, 6)), -1, -1, -1, -1]),
@@ -250,7 +250,7 @@ def test_leaves_and_sums_by_leaf_are_those_of_walking_row_by_row(data):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_tree_of_one_leaf_holds_every_row(engine):
-    problem = Problem(np.zeros((5, 1), dtype=int), None, np.ones((5, 2), dtype=int), SQUARED, 1)
+    problem = Problem(np.zeros((5, 1), dtype=int), None, np.ones((5, 2), dtype=int), VARIANCE, 1)
     one = np.array([LEAF])
     tree = CodeTree(one, one, np.array([False]), one, one, np.zeros((1, 0), dtype=np.uint64))
     own = ENGINES[engine]

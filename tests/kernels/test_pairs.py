@@ -13,7 +13,7 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu import engine as cpu_engine
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, PACK_BITS, RIGHT, Cut, Layout
-from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.places import NUMPY, STRICT, Place
 
 TOP = 2**PACK_BITS

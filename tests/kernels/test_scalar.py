@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.scalar import exp, log
+from ensemble_gpu.kernels.host.scalar import exp, log
 from tests.places import Place
 
 

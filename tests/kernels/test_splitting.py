@@ -10,34 +10,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_gpu.kernels.growing import (
+from ensemble_gpu.kernels.host.criteria import gains, scoring_of
+from ensemble_gpu.kernels.host.records import Found
+from ensemble_gpu.kernels.host.search import search
+from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     ERROR,
     GINI,
     LEAF,
     NEVER,
     POISSON,
-    SQUARED,
-    Rule,
+    VARIANCE,
+    SplitRule,
     Splits,
     subset_words,
     unpacked,
 )
-from ensemble_gpu.kernels.splitting import Found, gains, scoring_of, search
 
 WIDTH = 8  # codes 0 ... 6, and the one for missing values
-CRITERIA = [GINI, ENTROPY, ERROR, SQUARED, POISSON]
+CRITERIA = [GINI, ENTROPY, ERROR, VARIANCE, POISSON]
 
 
-def rule_of(kind: int, p: int = 1, **params: Any) -> Rule:
+def rule_of(kind: int, p: int = 1, **params: Any) -> SplitRule:
     options = {
         "min_rows": 1, "signs": np.zeros(p, dtype=np.int64), "categorical": np.zeros(p, dtype=bool),
         "one_category": False, "random": False,
     } | params  # fmt: skip
-    return Rule(kind, **options)
+    return SplitRule(kind, **options)
 
 
-def find(rule: Rule, sums: np.ndarray, key: int = 0) -> Splits:
+def find(rule: SplitRule, sums: np.ndarray, key: int = 0) -> Splits:
     """The best split of one node from sums [feature, code, statistic]."""
     n_stats = sums.shape[2]
     found = Found(1, rule, n_stats, WIDTH)
@@ -64,7 +66,7 @@ def node_sums(draw: Any, kind: int) -> np.ndarray:
     here = rng.random(WIDTH) < 0.7
     here[:2] = True
     h = rng.integers(1, 30, size=WIDTH) * here
-    if kind in (SQUARED, POISSON):
+    if kind in (VARIANCE, POISSON):
         g = rng.integers(1 if kind == POISSON else -20, 21, size=WIDTH) * h
         return np.stack([h, g], axis=1)
     ones = rng.binomial(h, rng.random(WIDTH))
@@ -136,14 +138,14 @@ def test_a_constraint_forbids_the_better_split(signs, wanted):
     """Means 5, 0, 0, 0, 9: the best cut of all rises after code 3; falling, only that after 0."""
     sums = np.zeros((1, WIDTH, 2), dtype=np.int64)
     sums[0, :5] = [[1, 5], [1, 0], [1, 0], [1, 0], [1, 9]]
-    assert find(rule_of(SQUARED, signs=np.array(signs)), sums).bin[0] == wanted
+    assert find(rule_of(VARIANCE, signs=np.array(signs)), sums).bin[0] == wanted
 
 
 def test_bounds_hold_for_constrained_features_only():
     sums = np.zeros((1, WIDTH, 2), dtype=np.int64)
     sums[0, :2] = [[1, 0], [1, 9]]
     for sign, wanted in ((1, LEAF), (0, 0)):
-        rule = rule_of(SQUARED, signs=np.array([sign]))
+        rule = rule_of(VARIANCE, signs=np.array([sign]))
         found = Found(1, rule, 2, WIDTH)
         search(
             scoring_of(rule, 2), sums[None], np.zeros((1, 1), dtype=np.int64),

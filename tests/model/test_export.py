@@ -13,8 +13,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.tree import export_text as sklearn_text
 
 from ensemble_gpu import BoostingClassifier
-from ensemble_gpu.bagging.forest import RandomForestClassifier
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import export_text
 from ensemble_gpu.model.forest import Forest, Nodes
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree

@@ -14,9 +14,9 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, Rando
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_gpu import use_engine
-from ensemble_gpu.kernels.cpu import forest as kernels
 from ensemble_gpu.kernels.cpu.threads import Run
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.cpu.trees import evaluate as kernels
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest, Nodes
 from tests.model.trees import by_hand, from_sklearn, leaf_by_hand, random_forest, rows_for
 from tests.places import NARROW, STRICT, Place
@@ -135,7 +135,7 @@ def test_threads_and_blocks_do_not_change_a_bit(dtype, threads, monkeypatch):
 
 
 def test_blocks_of_the_reference_engine_do_not_change_a_bit(monkeypatch):
-    monkeypatch.setattr("ensemble_gpu.kernels.forest.BLOCK_ROWS", 64)
+    monkeypatch.setattr("ensemble_gpu.kernels.reference.trees.evaluate.BLOCK_ROWS", 64)
     with use_engine("reference"):
         np.testing.assert_array_equal(FOREST(X), by_hand(FOREST, X))
         assert FOREST.apply(X).shape == (len(X), 5)

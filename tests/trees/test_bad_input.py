@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.boosting.bad import Bad, changed, on
 from tests.datasets import fitted_state, random_data

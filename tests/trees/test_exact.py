@@ -9,7 +9,7 @@ import pytest
 from sklearn import tree as peers
 
 from ensemble_gpu import use_engine
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.trees.problems import integer_weights, overlapping, without_ties
 

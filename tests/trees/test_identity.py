@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import use_engine
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.kernels.cpu import grower
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.kernels.cpu.trees import grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import NARROW, STRICT, Place

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn import tree as peers
 
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.trees.problems import integer_weights
 from tests.trees.test_exact import node_rows

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import random_data
 

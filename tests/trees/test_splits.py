@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import use_engine
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.trees.oracle import Node, mass
 

@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.data.binning import sample_positions
-from ensemble_gpu.kernels.cpu.search import (
+from ensemble_gpu.kernels.cpu.edges import (
     BLOCK_ROWS,
     GUIDE_BUCKETS,
     guided_count,
@@ -16,6 +15,7 @@ from ensemble_gpu.kernels.cpu.search import (
     make_guide,
 )
 from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.edges import sample_positions
 
 LANES = 8  # features per tile
 CELLS_PER_THREAD = 40_000
@@ -71,7 +71,7 @@ def _gaps(values, max_bins):
 
 
 def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) -> list[np.ndarray]:
-    """Gaps of every column (see data/binning.py), sorted by a few threads."""
+    """Gaps of every column (see kernels/edges.py), sorted by a few threads."""
     chosen = rows if max_bins is None else rows[sample_positions(rows.shape[0])]
     most = max(2, rows.shape[0]) if max_bins is None else max_bins
     n_features = X.shape[1]

@@ -16,17 +16,16 @@ from ensemble_gpu.kernels.cpu import (
     binning,
     derivatives,
     evaluate,
-    growing,
     histogram,
     pairs,
     requantise,
     score,
 )
-from ensemble_gpu.kernels.cpu import grower as trees
 from ensemble_gpu.kernels.cpu.exponential import exp_into
-from ensemble_gpu.kernels.cpu.forest import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
-from ensemble_gpu.kernels.growing import CodeTree, PackedForest, Rule, Sample
+from ensemble_gpu.kernels.cpu.trees import grower as trees
+from ensemble_gpu.kernels.cpu.trees import splits as growing
+from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
@@ -38,7 +37,8 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
-from ensemble_gpu.kernels.reference_growing import moments
+from ensemble_gpu.kernels.reference.trees.grower import moments
+from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
@@ -167,7 +167,7 @@ class CpuEngine:
             self._workers = ThreadPoolExecutor(self.run.threads)
         return list(self._workers.map(function, items))
 
-    def grower(self, codes: Codes, sample: Sample, rule: Rule) -> trees.CpuGrower:
+    def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
         return trees.CpuGrower(codes, sample, rule, self.run.threads, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:

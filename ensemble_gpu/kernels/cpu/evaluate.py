@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from ensemble_gpu.kernels.cpu.search import (
+from ensemble_gpu.kernels.cpu.edges import (
     BLOCK_ROWS,
     GUIDE_BUCKETS,
     guided_count,

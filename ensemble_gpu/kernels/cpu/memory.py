@@ -16,7 +16,7 @@ _PRIVATE = (
 )
 
 
-def room(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def scratch_array(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """As np.empty, but a large array goes back to the system as soon as nobody has it.
 
     malloc keeps what it is given back, on every thread that grew a tree, and between the arrays of

@@ -4,7 +4,7 @@ For a feature the sums of the groups are accumulated over the bins as integers; 
 W = scale * sum. The three formulas (smaller is better; boosting/rules.py derives them):
 
     CONFIDENCE  sum over leaves, planes of sqrt(W+ W-)
-    SQUARED     sum over leaves, planes of W+ W- / (W+ + W-)
+    GENTLE     sum over leaves, planes of W+ W- / (W+ + W-)
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Every operation is correctly rounded and the order is fixed, so the

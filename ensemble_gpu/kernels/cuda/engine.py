@@ -33,9 +33,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.binning import SAMPLE_ROWS
 from ensemble_gpu.kernels import exponential, fixedpoint
-from ensemble_gpu.kernels import rowwise as arraywise
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
@@ -45,7 +43,7 @@ from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
 from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
-from ensemble_gpu.kernels.growing import CodeTree, PackedForest, Rule, Sample
+from ensemble_gpu.kernels.edges import SAMPLE_ROWS
 from ensemble_gpu.kernels.protocol import (
     LEFT,
     RIGHT,
@@ -56,8 +54,10 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
-from ensemble_gpu.kernels.reference import ReferenceEngine
-from ensemble_gpu.kernels.reference_growing import moments
+from ensemble_gpu.kernels.reference import rowwise as arraywise
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
+from ensemble_gpu.kernels.reference.trees.grower import moments
+from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Row counters of the kernels are int32 and go up to a grid (below 2^20 threads) beyond the last.
 MOST_ROWS = 2**31 - 2**20
@@ -232,7 +232,7 @@ class CudaEngine:
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)
 
-    def grower(self, codes: Codes, sample: Sample, rule: Rule) -> CudaGrower:
+    def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CudaGrower:
         with self.device.active(f"a tree on {codes.n_rows} rows", 32 * codes.n_rows):
             return CudaGrower(codes, sample, rule, self.device)
 

@@ -2,8 +2,9 @@
 
 By array calls these would be some forty launches a round, an upload of every table and every
 scalar, and (in `clip`) two waits for the device. The results are those of kernels/exponential.py
-and kernels/rowwise.py to the last bit: no product feeds a sum here unless an absolute value, which
-no compiler can move, stands between them, and the compiled tests find no fused multiply-add.
+and kernels/reference/rowwise.py to the last bit: no product feeds a sum here unless an absolute
+value, which no compiler can move, stands between them, and the compiled tests find no fused
+multiply-add.
 """
 
 from __future__ import annotations

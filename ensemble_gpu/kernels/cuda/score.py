@@ -4,7 +4,7 @@ One block a feature. The sums of each group are accumulated over the bins as int
 weight is W = scale * sum, and the cost of a split (smaller is better; boosting/rules.py derives it)
 
     CONFIDENCE  sum over leaves, planes of sqrt(W+ W-)
-    SQUARED     sum over leaves, planes of W+ W- / (W+ + W-)
+    GENTLE     sum over leaves, planes of W+ W- / (W+ + W-)
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Operations and their order are those of kernels/cpu/score.py. The
@@ -58,7 +58,7 @@ def _pair(kind, plus, minus):
 
 @cuda.jit(device=True)
 def _pairs_cost(kind, sums, running, weights, at, end, absent, shift, whole):
-    """CONFIDENCE, SQUARED: planes in order, each (left + right)."""
+    """CONFIDENCE, GENTLE: planes in order, each (left + right)."""
     cost = 0.0
     g = np.int32(0)
     while g < weights.shape[1]:

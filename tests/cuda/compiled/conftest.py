@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ensemble_gpu.kernels.cuda import available, sass
+from ensemble_gpu.kernels.cuda import available
+from tests.cuda import sass
 
 HERE = Path(__file__).parent
 

@@ -8,8 +8,8 @@ from bench import cuda_trees
 from bench.cuda_cost import work_of
 from bench.cuda_limits import GPUS, Gpu, block_of, occupancy
 from ensemble_gpu.kernels.cuda.launch import device_plan
-from ensemble_gpu.kernels.cuda.sass import Compiled
-from ensemble_gpu.kernels.cuda.signatures import KERNELS
+from tests.cuda.sass import Compiled
+from tests.cuda.signatures import KERNELS
 
 TREES = {name for name, kernel in KERNELS.items() if ".trees." in kernel.__module__}
 

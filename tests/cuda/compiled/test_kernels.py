@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ensemble_gpu.kernels.cuda.sass import Compiled, loop_around
-from ensemble_gpu.kernels.cuda.signatures import SIGNATURES
+from tests.cuda.sass import Compiled, loop_around
+from tests.cuda.signatures import SIGNATURES
 
 SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
 # 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256, 96 five

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import NUMPY
-from ensemble_gpu.boosting.rules import Rule, rule_for
-from ensemble_gpu.data.binning import edges_of
+from ensemble_gpu.boosting.rules import AdaBoostRule, rule_for
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.edges import edges_of
 from ensemble_gpu.kernels.protocol import Codes, Criterion, Layout
-from ensemble_gpu.kernels.reference import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Problem:
     X: np.ndarray
     rows: np.ndarray
     layout: Layout
-    rule: Rule
+    rule: AdaBoostRule
     log_weights: np.ndarray | None
     edges: list[np.ndarray]
 

@@ -25,8 +25,8 @@ from ensemble_gpu.kernels.cuda._numba import simulator_handle
 from ensemble_gpu.kernels.cuda.launch import launch
 from ensemble_gpu.kernels.cuda.trees import splits, sums
 from ensemble_gpu.kernels.cuda.trees.best import FOUND
-from ensemble_gpu.kernels.growing import SQUARED
 from ensemble_gpu.kernels.protocol import CONFIDENCE
+from ensemble_gpu.kernels.tree_protocol import VARIANCE
 
 THREADS = 4
 LATE = 0.15  # seconds; the other threads need a few milliseconds
@@ -165,7 +165,7 @@ class _Tree:
         self.features = np.arange(6, dtype=np.int32)[None, :]
         self.best = np.zeros((1, 6)), np.zeros((1, 6, FOUND + 2), dtype=np.int64)
         self.search = (
-            *(np.int32(v) for v in (SQUARED, 2, 1)), np.int64(0), np.int32(0),
+            *(np.int32(v) for v in (VARIANCE, 2, 1)), np.int64(0), np.int32(0),
             np.zeros(6, dtype=np.int32), np.zeros((1, 2)), np.zeros((1, 1), dtype=np.uint64),
             np.int32(2), *self.best,
         )  # fmt: skip

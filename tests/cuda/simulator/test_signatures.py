@@ -10,20 +10,20 @@ import pytest
 
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
-from ensemble_gpu.kernels.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
 from ensemble_gpu.kernels.cuda.trees import best, forest, partition, splits, sums
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS
-from ensemble_gpu.kernels.growing import (
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, PackedTables
+from ensemble_gpu.kernels.tree_protocol import (
     GINI,
     LEAF,
     CodeTree,
     Frontier,
     PackedForest,
-    Rule,
     Sample,
+    SplitRule,
     Splits,
 )
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, PackedTables
+from tests.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
 from tests.cuda.simulator.problems import (
     criterion,
     cuda_engine,
@@ -67,7 +67,7 @@ def grow(engine: CudaEngine, codes: Codes) -> None:
     for n_stats in (2, MOST_CELLS // codes.width, MOST_CELLS):
         for random in (False, True):
             categorical, signs = np.zeros(p, dtype=bool), np.arange(p) % 2
-            rule = Rule(GINI, 1, signs, categorical, False, random)
+            rule = SplitRule(GINI, 1, signs, categorical, False, random)
             label, weights = np.zeros(n, dtype=np.int64), np.ones((n, 1), dtype=np.int64)
             grower = engine.grower(codes, Sample(None, label, weights, n_stats, label), rule)
             grower.total()

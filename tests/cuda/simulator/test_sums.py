@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
-from ensemble_gpu.kernels import exponential, rowwise
+from ensemble_gpu.kernels import exponential
 from ensemble_gpu.kernels.cuda import pairs
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, PACK_BITS, RIGHT, Codes, Cut, Layout
+from ensemble_gpu.kernels.reference import rowwise
 from tests.cuda.simulator.problems import cuda_engine, engines
 
 # What an int64 can do to two int32 words.

@@ -9,27 +9,27 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import use_engine
-from ensemble_gpu.bagging.forest import RandomForestClassifier, RandomForestRegressor
+from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.trees import grower as cuda_grower
 from ensemble_gpu.kernels.cuda.trees import kept, sums
-from ensemble_gpu.kernels.growing import (
+from ensemble_gpu.kernels.protocol import Codes
+from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     ERROR,
     GINI,
     LEAF,
     NEVER,
     POISSON,
-    SQUARED,
+    VARIANCE,
     CodeTree,
     Frontier,
     PackedForest,
-    Rule,
     Sample,
+    SplitRule,
     Splits,
     subset_words,
 )
-from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.cuda.simulator.problems import engines, problem
 
@@ -64,11 +64,11 @@ class Case:
     def __str__(self) -> str:
         return self.name
 
-    def rule(self) -> Rule:
+    def rule(self) -> SplitRule:
         signs, categorical = np.zeros(self.p, dtype=np.int64), np.zeros(self.p, dtype=bool)
         signs[: len(self.signs)] = self.signs
         categorical[list(self.categorical)] = True
-        return Rule(
+        return SplitRule(
             self.kind, self.min_rows, signs, categorical, False, self.random, self.min_weight
         )  # fmt: skip
 
@@ -77,7 +77,7 @@ class Case:
         rng = np.random.default_rng(5)
         weight = rng.integers(1, 1 << self.bits, size=(self.n, 1))
         rows = np.flatnonzero(rng.random(self.n) < 0.7) if self.bagged else None
-        if self.kind < SQUARED:
+        if self.kind < VARIANCE:
             return Sample(rows, rng.integers(self.n_stats, size=self.n), weight, self.n_stats)
         half = self.n_stats // 2
         h = np.repeat(weight, half, axis=1)
@@ -97,17 +97,17 @@ CASES = [
     Case("entropy, three classes", ENTROPY, 3),
     Case("entropy, large weights", ENTROPY, bits=40, missing=0.0),
     Case("error", ERROR, 3, min_rows=2),
-    Case("squared, bagged", SQUARED, bits=31, bagged=True),
-    Case("squared, two outputs, counted", SQUARED, 4, min_rows=2),
+    Case("squared, bagged", VARIANCE, bits=31, bagged=True),
+    Case("squared, two outputs, counted", VARIANCE, 4, min_rows=2),
     Case("poisson", POISSON),
     Case("drawn thresholds", random=True),
-    Case("drawn thresholds, mostly missing", SQUARED, random=True, missing=0.8, tried=2),
-    Case("monotone", SQUARED, signs=(1, 0, -1)),
+    Case("drawn thresholds, mostly missing", VARIANCE, random=True, missing=0.8, tried=2),
+    Case("monotone", VARIANCE, signs=(1, 0, -1)),
     Case("monotone classes", signs=(-1, 1), min_rows=2),
     Case("least weight", n_stats=3, min_weight=3 << 20),
-    Case("least weight, squared, counted", SQUARED, min_weight=2 << 20, min_rows=2),
+    Case("least weight, squared, counted", VARIANCE, min_weight=2 << 20, min_rows=2),
     Case("categories", categorical=(1,)),
-    Case("categories, drawn", SQUARED, categorical=(0, 2), random=True, tried=2),
+    Case("categories, drawn", VARIANCE, categorical=(0, 2), random=True, tried=2),
     Case("all missing", missing=1.0),
 ]
 
@@ -167,7 +167,7 @@ def test_growers_agree_level_by_level(case: Case) -> None:
         pure = [g.pure(nodes) for g in growers]
         assert (pure[0] == pure[1]).all()
         assert (pure[0] == pure[2]).all()
-        if case.kind < SQUARED:
+        if case.kind < VARIANCE:
             open_ = sums.max(axis=1) < sums.sum(axis=1)
             nodes, sums = nodes[open_], sums[open_]
     assert (split == 0) == (case.missing == 1.0)
@@ -197,7 +197,7 @@ def test_siblings_are_subtracted_and_sums_forgotten_give_the_same(
 
 def test_sums_in_shared_memory_carry_into_the_upper_word() -> None:
     """Sums that wrap around 2^32 upwards and downwards, in one block and across blocks."""
-    case, rng = Case("", SQUARED, n=24, p=1, bins=2, missing=0.0), np.random.default_rng(0)
+    case, rng = Case("", VARIANCE, n=24, p=1, bins=2, missing=0.0), np.random.default_rng(0)
     all_engines, codes = encoded(case)
     values = np.stack([np.full(24, 2**32 - 1), np.where(np.arange(24) % 2, -1, 2**31)], axis=1)
     sample = Sample(None, None, values, 2)

@@ -13,11 +13,11 @@ import numpy as np
 from ensemble_gpu.kernels.cuda._numba import cuda
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
-from ensemble_gpu.kernels.splitting import Found
+from ensemble_gpu.kernels.host.records import Found
 
 # Of a feature's best split: key = 2 bin + (missing right), next code, has missing; then left sums.
 KEY, NEXT, HAS_MISSING, FOUND = range(4)
-# The record of a node's best split: the score's bits, the columns of splitting.py, left sums.
+# The record of a node's best split: the score's bits, the columns of host/records.py, left sums.
 RECORD = 6
 
 # --- kernels ---------------------------------------------------------------------------------

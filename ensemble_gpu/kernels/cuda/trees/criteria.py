@@ -1,4 +1,4 @@
-"""Scores of splits on the GPU: kernels/splitting.py, operation for operation.
+"""Scores of splits on the GPU: kernels/host/search.py, operation for operation.
 
 The sums of one feature lie in shared memory as 32-bit words, low and high, [code, column]: running
 sums over the codes, but for the last code, which is the missing one. With their size they are the
@@ -18,24 +18,24 @@ import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda, product
 from ensemble_gpu.kernels.cuda.trees.words import value_at
-from ensemble_gpu.kernels.growing import ENTROPY, ERROR, EXACT_WEIGHT, GINI, POISSON, SQUARED
-from ensemble_gpu.kernels.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
+from ensemble_gpu.kernels.host.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
+from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, EXACT_WEIGHT, GINI, POISSON, VARIANCE
 
 
 @cuda.jit(device=True)
 def child_sum(sums, c, at, side, right):
     """Column c of the left child, or of the right one."""
     low, high, columns, absent = sums
-    gone = value_at(low, high, np.int32(absent + c))
-    left = value_at(low, high, np.int32(at + c)) + side * gone
+    missing_sums = value_at(low, high, np.int32(absent + c))
+    left = value_at(low, high, np.int32(at + c)) + side * missing_sums
     if right:
-        return value_at(low, high, np.int32(absent - columns + c)) + gone - left
+        return value_at(low, high, np.int32(absent - columns + c)) + missing_sums - left
     return left
 
 
 @cuda.jit(device=True)
 def _log(x):
-    """`log` of kernels/scalar.py, x > 0."""
+    """`log` of kernels/host/scalar.py, x > 0."""
     m, e = math.frexp(x)
     if m < SQRT_HALF:
         m = m + m
@@ -133,7 +133,7 @@ def _classes(kind, n_stats, sums, at, side, right):
 @cuda.jit(device=True)
 def _child(rule, sums, at, side, right):
     """The share of one child in the score."""
-    if rule[0] == SQUARED:
+    if rule[0] == VARIANCE:
         return _squared(rule[1], sums, at, side, right)
     if rule[0] == POISSON:
         return _poisson(sums, at, side, right)
@@ -145,7 +145,7 @@ def _mean(kind, sums, at, side, right):
     """The value that monotone constraints compare: share of class 1, or G / H."""
     below = child_sum(sums, np.int32(0), at, side, right)
     above = child_sum(sums, np.int32(1), at, side, right)
-    if kind < SQUARED:
+    if kind < VARIANCE:
         below += above
     return np.float64(above) / np.float64(below) if below > 0 else 0.0
 
@@ -154,7 +154,7 @@ def _mean(kind, sums, at, side, right):
 def _weight(kind, n_stats, sums, at, side, right):
     weight = child_sum(sums, np.int32(0), at, side, right)
     k = np.int32(1)
-    while kind < SQUARED and k < n_stats:
+    while kind < VARIANCE and k < n_stats:
         weight += child_sum(sums, k, at, side, right)
         k = np.int32(k + 1)
     return weight

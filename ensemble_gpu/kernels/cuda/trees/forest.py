@@ -8,7 +8,7 @@ import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
 from ensemble_gpu.kernels.cuda.launch import launch
-from ensemble_gpu.kernels.growing import LEAF, PackedForest
+from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
 # Columns of a node: 16 bytes, one sector with its neighbours.
 FEATURE, LEFT, RIGHT, SUBSET, COLUMNS = range(5)

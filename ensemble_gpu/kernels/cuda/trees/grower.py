@@ -19,9 +19,10 @@ from ensemble_gpu.kernels.cuda.trees.kept import NodeSums, families
 from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
 from ensemble_gpu.kernels.cuda.trees.search import Search
 from ensemble_gpu.kernels.cuda.trees.sums import fits
-from ensemble_gpu.kernels.growing import Frontier, Rule, Sample, Splits
+from ensemble_gpu.kernels.host.criteria import scoring_of
+from ensemble_gpu.kernels.host.records import Found
 from ensemble_gpu.kernels.protocol import Codes
-from ensemble_gpu.kernels.splitting import Found, scoring_of
+from ensemble_gpu.kernels.tree_protocol import Frontier, Sample, SplitRule, Splits
 
 # Sums, or best splits of features, that are on the device at once.
 CHUNK_BYTES = 2**28
@@ -30,7 +31,7 @@ CHUNK_BYTES = 2**28
 class CudaGrower:
     """The rows of one tree, node by node."""
 
-    def __init__(self, codes: Codes, sample: Sample, rule: Rule, device: Device) -> None:
+    def __init__(self, codes: Codes, sample: Sample, rule: SplitRule, device: Device) -> None:
         self.device, self.rule, self.n_stats = device, rule, sample.n_stats
         self.width, self.p = codes.width, codes.n_features
         scoring = scoring_of(rule, sample.n_stats)
@@ -117,7 +118,7 @@ class CudaGrower:
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         first = self.rows.n_nodes
         n_left = self.rows.partition(nodes, splits)
-        self.sums.bequeath(nodes, first)
+        self.sums.inherit(nodes, first)
         return n_left
 
     def nodes(self) -> Any:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu import growing
+from ensemble_gpu.kernels.cpu.trees import splits as growing
 from ensemble_gpu.kernels.cuda import histogram
 from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
-from ensemble_gpu.kernels.growing import Frontier, Rule
-from ensemble_gpu.kernels.splitting import Found, search, wholes_of
+from ensemble_gpu.kernels.host.records import Found, wholes_of
+from ensemble_gpu.kernels.host.search import search
+from ensemble_gpu.kernels.tree_protocol import Frontier, SplitRule
 
 host_growing: Any = growing
 
@@ -23,7 +24,7 @@ host_growing: Any = growing
 class HostSearch:
     """Writes the best splits of the nodes `at` of a frontier into their places of `found`."""
 
-    rule: Rule
+    rule: SplitRule
     scoring: Any
     rows: NodeRows
 

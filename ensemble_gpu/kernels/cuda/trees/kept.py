@@ -92,7 +92,7 @@ class NodeSums:
                 device.plan, device.stream(), integers(np.array(pairs), device), parents_, sums_
             )
 
-    def bequeath(self, nodes: np.ndarray, first: int) -> None:
+    def inherit(self, nodes: np.ndarray, first: int) -> None:
         """Children, numbered from `first`, inherit the sums of their parents."""
         for i, node in enumerate(nodes.tolist()):
             if node in self.kept:

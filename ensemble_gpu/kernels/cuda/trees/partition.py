@@ -15,7 +15,7 @@ import numpy as np
 from ensemble_gpu.kernels.cuda._numba import cuda
 from ensemble_gpu.kernels.cuda.launch import launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
-from ensemble_gpu.kernels.growing import LEAF
+from ensemble_gpu.kernels.tree_protocol import LEAF
 
 # Columns of the nodes at hand: rows before its own, place of the first in `order`, and its split.
 OFFSET, START, FEATURE, BIN, MISSING_LEFT, NODE = range(6)

@@ -10,8 +10,8 @@ from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.trees import forest as kernels
 from ensemble_gpu.kernels.cuda.trees import partition
 from ensemble_gpu.kernels.cuda.trees.codes import by_row
-from ensemble_gpu.kernels.growing import CodeTree, PackedForest
 from ensemble_gpu.kernels.protocol import Codes
+from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest
 
 
 def leaves(codes: Codes, tree: CodeTree, device: Device) -> Any:

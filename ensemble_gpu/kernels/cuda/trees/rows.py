@@ -9,8 +9,8 @@ import numpy as np
 from ensemble_gpu.kernels.cuda.device import Device, integers
 from ensemble_gpu.kernels.cuda.trees import partition
 from ensemble_gpu.kernels.cuda.trees.codes import by_row
-from ensemble_gpu.kernels.growing import Sample, Splits
 from ensemble_gpu.kernels.protocol import Codes
+from ensemble_gpu.kernels.tree_protocol import Sample, Splits
 
 
 class NodeRows:

@@ -8,8 +8,8 @@ import numpy as np
 from numba import njit
 
 from ensemble_gpu.kernels.cuda.device import Device, integers
-from ensemble_gpu.kernels.growing import Frontier, Rule
-from ensemble_gpu.kernels.hashing import drawn
+from ensemble_gpu.kernels.host.hashing import drawn
+from ensemble_gpu.kernels.tree_protocol import Frontier, SplitRule
 
 
 @njit(cache=True, nogil=True)
@@ -23,7 +23,7 @@ def _draw(keys, features, out):
 class Search:
     """Arguments of the kernels in splits.py, but for sums and results."""
 
-    def __init__(self, rule: Rule, n_stats: int, p: int, device: Device) -> None:
+    def __init__(self, rule: SplitRule, n_stats: int, p: int, device: Device) -> None:
         where = device.where
         self.rule, self.n_stats, self.p, self.device = rule, n_stats, p, device
         self.signs_ = integers(rule.signs, device)

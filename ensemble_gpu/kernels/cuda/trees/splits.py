@@ -4,7 +4,7 @@
 `split_rows` adds up its rows there (words.py) and scores them.
 
 Codes that occur are the candidates, and of equal scores (criteria.py) the first in order of
-(feature, bin, missing left before right) wins, as in kernels/splitting.py.
+(feature, bin, missing left before right) wins, as in kernels/host/search.py.
 """
 
 from __future__ import annotations

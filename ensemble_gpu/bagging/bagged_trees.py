@@ -1,0 +1,129 @@
+"""The trees of a random forest: bags of rows, a tree each, predictions out of bag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.bagging.bags import Bags, make_bags, repetitions
+from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.model.forest import Forest
+from ensemble_gpu.trees.build import grow_tree, to_forest
+from ensemble_gpu.trees.fitting import TreeData
+from ensemble_gpu.trees.statistics import Statistics
+
+# Leaves [rows, trees] that predictions out of bag look up at once: bounds their memory.
+MOST_LEAVES = 1 << 22
+
+# (statistics, how often each row was drawn, where they are) -> the statistics of one tree
+Reweigh = Callable[[Statistics, Any, Where], Statistics]
+
+
+def kept_rows(prepared: TreeData) -> Any:
+    """The rows of X that are in use."""
+    X, kept, where = prepared.X, prepared.kept, prepared.engine.where
+    return X if kept is None else where.xp.take(X, where.put(kept), axis=0)
+
+
+def bags_of(
+    prepared: TreeData, weighted: bool, draws: Callable[[int], int]
+) -> tuple[Bags, Statistics]:
+    """Bootstrap bags of the rows, and what is added up over them.
+
+    Whole weights of rows are repetitions to draw from, and no longer weights; but not where
+    `weighted` says that they are those of classes. `draws` takes the number of rows to draw from.
+    """
+    statistics, where = prepared.statistics, prepared.engine.where
+    repeats = factor = None
+    if not bool(where.xp.all(statistics.weights == 1)):
+        factor = where.host(statistics.weights).astype(np.float64)
+    if statistics.weight_unit == 1.0 and not weighted:
+        repeats, factor = repetitions(factor)
+    bags = make_bags(
+        kept_rows(prepared), statistics.target, repeats, factor, seed=prepared.parameters.seed,
+        max_samples=draws(statistics.weights.shape[0] if repeats is None else int(repeats.sum())),
+        replace=True, takes_weights=True,
+    )  # fmt: skip
+    if repeats is not None and factor is None:
+        statistics = replace(statistics, weights=where.xp.ones_like(statistics.weights))
+    return bags, statistics
+
+
+def checksum(bags: Bags) -> int:
+    """Of the rows that are drawn from."""
+    assert bags.rows is not None
+    return crc32(bags.rows.tobytes())
+
+
+def grow_forest(
+    prepared: TreeData,
+    bags: Bags | None,
+    numbers: Sequence[int],
+    reweigh: Reweigh,
+    n_jobs: int | None,
+) -> Iterator[Forest]:
+    """Trees `numbers`; `reweigh` may change the weights of the classes of a bag."""
+    engine = prepared.engine
+    threads = min(Run.of(n_jobs).threads, len(numbers)) if engine.name == "cpu" else 1
+    own = engine_for(engine.where, 1) if threads > 1 else engine
+
+    def grow(number: int) -> Forest:
+        return _grow_one(own, prepared, bags, number, reweigh)
+
+    if threads == 1:
+        yield from map(grow, numbers)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(grow, numbers)
+
+
+def _grow_one(
+    engine: Engine, prepared: TreeData, bags: Bags | None, number: int, reweigh: Reweigh
+) -> Forest:
+    where = engine.where
+    drawn = None if bags is None else bags.counts(number)
+    rows = counts = None
+    if drawn is not None:
+        rows = where.put(np.flatnonzero(drawn).astype(np.int32))
+        counts = where.put(drawn)
+    statistics = reweigh(prepared.statistics, counts, where)
+    grown, described = grow_tree(
+        engine, prepared.matrix, statistics, prepared.parameters, number, rows, counts
+    )
+    return to_forest(grown, described, prepared.matrix, statistics, prepared.categories.values)
+
+
+def out_of_bag(
+    prepared: TreeData, bags: Sequence[Bags | None], forest: Forest
+) -> tuple[np.ndarray, np.ndarray]:
+    """(sum of outputs [rows, outputs], number of trees [rows]) over trees that lack the row.
+
+    Trees see values here, not codes: what they say of a row is what the model says of it, also
+    where a threshold lies within a bin that had no rows in its node.
+    """
+    engine, X = prepared.engine, kept_rows(prepared)
+    where, xp = engine.where, engine.where.xp
+    values = where.put(forest.nodes.value)
+    total = where.zeros((X.shape[0], forest.n_outputs), xp.float64)
+    times = where.zeros(X.shape[0], xp.int64)
+    step = max(1, MOST_LEAVES // X.shape[0])
+    for start in range(0, len(forest), step):
+        part = replace(forest.packed, roots=forest.starts[start : start + step])
+        leaves = engine.apply_forest(X, part)
+        for tree in range(start, start + leaves.shape[1]):
+            own = bags[tree]
+            if own is None:
+                continue
+            out = where.put((own.counts(tree) == 0).astype(np.int64))
+            value = xp.take(values, leaves[:, tree - start], axis=0)
+            total = total + value * where.as_float64(out)[:, None]
+            times = times + out
+    return where.host(total), where.host(times)

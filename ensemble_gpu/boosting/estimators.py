@@ -1,0 +1,401 @@
+"""The estimators that boost any loss; boosting/plans.py says which strategy runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.classifier import BoostedClassifier
+from ensemble_gpu.boosting.fitting import BoostedEstimator
+from ensemble_gpu.boosting.plans import (
+    GRAM_MEMORY,
+    DescentParameters,
+    classification_plan,
+    mean_class_loss,
+    regression_plan,
+    rescale_plan,
+)
+from ensemble_gpu.boosting.regressor import BoostedRegressor
+from ensemble_gpu.boosting.rules import rule_for
+from ensemble_gpu.boosting.steps import STEPS
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.parameters import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_max_features,
+    check_real,
+    count_features,
+)
+from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.learners.tree import Size
+from ensemble_gpu.losses import (
+    Exponential,
+    Loss,
+    Poisson,
+    Quantile,
+    classification_loss,
+    regression_loss,
+)
+
+_SHARED = """
+    n_estimators : int, default=100
+        Rounds at most.
+    learning_rate : float in (0, 1], default={rate}
+        nu: a round adds nu alpha h.
+    max_depth : int or None, default=None
+        Depth of the trees; None: stumps or, with `max_leaf_nodes`, no limit.
+    max_leaf_nodes : int or None, default=None
+        Leaves of a tree, the best grown first.
+    min_samples_leaf : int, default=1
+        Rows that each leaf must keep.
+    step : {{"line_search", "newton", "constant"}}, default="{step}"
+        How far to go along a stump or tree h:
+
+        - "line_search": alpha minimises R(f + alpha h) over all training rows, safeguarded so that
+          the training loss never rises;
+        - "newton": each leaf is a Newton step, sum of -gradient / sum of second derivatives;
+        - "constant": alpha = 1 / L, L the bound on the loss's second derivative (1 without one).
+
+        The squared loss has one answer to all three, the mean residual of the leaf.
+    subsample : float in (0, 1], default=1.0
+        Probability with which a row takes part in the choice of a round's learner.
+    max_features : int, float, "sqrt", "log2" or None, default=None
+        Features drawn for each round, of trees for each node (a share, where a float); None: all.
+    monotonic_cst : array of -1, 0, +1, dict of names, or None
+        +1: the prediction may only rise with the feature; -1: only fall.
+    max_bins : int or None, default=255
+        Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
+        distinct values is exact. None: as many as it has values (at most 65,534).
+    categorical_features : "from_dtype", array of indices, names or bool, or None
+        Which features are categories: "from_dtype" (default) those that a pandas or polars frame
+        says are. Unknown categories are treated as missing. Where there are any, stumps are grown
+        as trees of depth 1: missing values learn a side, and the model is a Forest.
+    categorical_split : {{"subset", "single"}}, default="subset"
+        A set of categories goes left (the first in order of the sum of -gradient / sum of second
+        derivatives: no set is better; with several outputs the best of one order an output), or a
+        single one.
+    missing : {{"abstain", "learn", "error"}}, default="abstain"
+        NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
+        better, as trees always do; "error" refuses NaN.
+    early_stopping : bool, default=False
+        Stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep the
+        best round. Uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+    validation_fraction : float, default=0.1
+    n_iter_no_change : int, default=10
+    metric : callable or None
+        What early stopping watches instead of the loss: metric(y, {prediction}) -> float, lower is
+        better, called with arrays of X's library (and sample_weight=, where given).
+    gram_memory : int, default=2**30
+        Bytes for the pair counts that make rounds of the squared loss independent of the number of
+        rows; what does not fit is added up over the rows, with the same model.
+    track_loss : bool, default=False
+        Record the training loss in `history_` although nobody watches (callbacks and validation
+        rows do; the squared loss always has it).
+    device : {{None, "cpu", "cuda", "auto"}}, default=None
+        Where to train; None follows the input.
+    n_jobs : int or None, default=None
+        Threads of the CPU engine; None and -1 mean all.
+    callbacks : list of callables or None
+        Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
+        has a method `close` is closed when the fit ends.
+    random_state : int, RandomState instance or None
+        Draws rows (subsample, validation) and features.
+
+    Attributes
+    ----------
+    n_features_in_, feature_names_in_ : as in scikit-learn{classes}
+    n_estimators_ : int, rounds in the model
+    errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
+        rows of weight at most 1
+    alphas_ : ndarray, nu alpha of each round
+    feature_importances_ : ndarray, share of each feature in the gains
+    history_ : History, `training` and `validation` losses after each round; `history_.plot()`
+    validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
+    model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
+        the best constant as intercept
+    link_ : str, how outputs become predictions (losses/links.py)
+    stop_reason_ : str, why the fit ended
+    engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
+    """
+
+
+class _GradientBoosting(BoostedEstimator):
+    """The parameters of gradient boosting."""
+
+    loss: str | Loss
+    step: str
+    max_depth: int | None
+    max_leaf_nodes: int | None
+    min_samples_leaf: int
+    subsample: float
+    max_features: Any
+    monotonic_cst: Any
+    categorical_features: Any
+    categorical_split: str
+    gram_memory: int
+    track_loss: bool
+
+    def _check_parameters(self) -> None:
+        check_real("learning_rate", self.learning_rate, 0.0, 1.0)
+        super()._check_parameters()
+        check_choice("step", self.step, STEPS)
+        check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
+        check_real("subsample", self.subsample, 0.0, 1.0)
+        check_integer("gram_memory", self.gram_memory, 0)
+        check_flag("track_loss", self.track_loss)
+        check_max_features(self.max_features)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
+            check_integer(name, getattr(self, name), low, others=(None,))
+
+    @property
+    def _size(self) -> Size:
+        return Size(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+
+    def _descent(self, loss: Loss, votes: bool) -> DescentParameters:
+        if self.step == "newton" and not loss.has_hessian:
+            raise ValueError(
+                f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
+                "step must be 'line_search' or 'constant' for it."
+            )
+        return DescentParameters.of(
+            self,
+            step=self.step,
+            subsample=self.subsample,
+            n_features=count_features(self.max_features, self.n_features_in_),
+            signs=self._signs(),
+            votes=votes,
+            gram_memory=self.gram_memory,
+            size=self._size,
+            categories=self._categories,
+            one_category=self.categorical_split == "single",
+        )
+
+
+class BoostingClassifier(BoostedClassifier, _GradientBoosting):
+    __doc__ = """Gradient boosting of stumps or trees for several classes, where the arrays live.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="logistic"
+        With v = y F the margin: "logistic" ln(1 + e^-v) (multinomial for K > 2), "exponential"
+        e^-v, "squared" (1 - v)^2, "truncated_squared" (1 - v)_+^2, "hinge" (1 - v)_+; or a Loss
+        (`ensemble_gpu.losses`). For K > 2 a stump has K values a leaf; the margin losses take each
+        class against the rest.
+    stump : {"real", "discrete"}, default="real"
+        "real": h fits -gradient by least squares, a value a leaf; "discrete": h in {-1, +1}
+        minimises the error weighted by |gradient|, times one coefficient.
+
+        The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
+        stumps and line search (two classes) the textbook's AdaBoost: these run as such.""" + (
+        _SHARED.format(
+            rate=0.1, step="newton", prediction="probabilities", classes=", classes_"
+        )
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        loss: str | Loss = "logistic",
+        *,
+        stump: str = "real",
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        step: str = "newton",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        subsample: float = 1.0,
+        max_features: Any = None,
+        monotonic_cst: Any = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
+        missing: str = "abstain",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        metric: Callable[..., float] | None = None,
+        gram_memory: int = GRAM_MEMORY,
+        track_loss: bool = False,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        callbacks: list[Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.stump = stump
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.step = step
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.subsample = subsample
+        self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
+        self.missing = missing
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.metric = metric
+        self.gram_memory = gram_memory
+        self.track_loss = track_loss
+        self.device = device
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("stump", self.stump, ("real", "discrete"))
+        if self.stump == "discrete" and not self._size.stump:
+            raise ValueError(
+                "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
+                "ask for trees."
+            )
+        classification_loss(self.loss, 2)
+
+    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+        n_classes = len(self.classes_)
+        loss = classification_loss(self.loss, n_classes)
+        descent = self._descent(loss, votes=self.stump == "discrete")
+        if self.stump == "discrete" and not descent.stump:
+            raise ValueError(
+                "stump='discrete' is for thresholds; categorical_features says that features "
+                f"{list(descent.categories.values)} are categories. Use stump='real', or "
+                "categorical_features=None."
+            )
+        if n_classes > 2 and descent.constraints.signs.any():
+            raise ValueError(
+                f"monotonic_cst is for two classes; y holds {n_classes} classes, whose outputs "
+                "cannot all be monotone."
+            )
+        variant = self._adaboost(loss, descent, n_classes)
+        if variant is None:
+            return classification_plan(engine, rows, keep, here, loss, n_classes, descent)
+        setting = rescale_plan(self, engine, rows, keep, here, rule_for(variant, n_classes))
+        return replace(setting, loss=mean_class_loss(loss, n_classes, here))
+
+    def _adaboost(self, loss: Loss, descent: DescentParameters, n_classes: int) -> str | None:
+        """The AdaBoost that these parameters describe, if they do."""
+        plain = descent.subsample == 1.0 and not descent.constraints.signs.any() and descent.stump
+        if not (
+            isinstance(loss, Exponential)
+            and plain
+            and descent.constraints.n_features == self.n_features_in_
+        ):
+            return None
+        if self.stump == "real" and self.step == "newton":
+            return "gentle"
+        if self.stump == "discrete" and self.step == "line_search" and n_classes == 2:
+            return "discrete"
+        return None
+
+
+class BoostingRegressor(BoostedRegressor, _GradientBoosting):
+    __doc__ = """Gradient boosting of stumps or trees for a real target, where the arrays live.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="squared"
+        "squared" (y - F)^2 (L2Boost), "absolute" |y - F|, "huber", "quantile", "poisson"
+        e^F - y F with prediction e^F; or a Loss (`ensemble_gpu.losses`), such as Huber(delta=2.0).
+    quantile : float in (0, 1) or None
+        Which quantile loss="quantile" estimates; None: the median.""" + (
+        _SHARED.format(rate=0.1, step="line_search", prediction="predictions", classes="")
+    )
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        quantile: float | None = None,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        step: str = "line_search",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_samples_leaf: int = 1,
+        subsample: float = 1.0,
+        max_features: Any = None,
+        monotonic_cst: Any = None,
+        max_bins: int | None = 255,
+        categorical_features: Any = "from_dtype",
+        categorical_split: str = "subset",
+        missing: str = "abstain",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        metric: Callable[..., float] | None = None,
+        gram_memory: int = GRAM_MEMORY,
+        track_loss: bool = False,
+        device: str | None = None,
+        n_jobs: int | None = None,
+        callbacks: list[Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.step = step
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_samples_leaf = min_samples_leaf
+        self.subsample = subsample
+        self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.categorical_split = categorical_split
+        self.missing = missing
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.metric = metric
+        self.gram_memory = gram_memory
+        self.track_loss = track_loss
+        self.device = device
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.loss == "poisson" or isinstance(self.loss, Poisson)
+        return tags
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._resolved_loss()
+
+    def _resolved_loss(self) -> Loss:
+        if self.quantile is None:
+            return regression_loss(self.loss)
+        if self.loss != "quantile":
+            raise ValueError(f"quantile is for loss='quantile'; loss is {self.loss!r}.")
+        return Quantile(quantile=self.quantile)
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+        target, weights = super()._read_target(y, n_rows, w, place)
+        heavy = target if weights is None else target[weights > 0.0]
+        self._resolved_loss().check_target(place.host(heavy))
+        return target, weights
+
+    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
+        target = super()._read_validation_target(y, n_rows, place)
+        self._resolved_loss().check_target(place.host(target), "y_val")
+        return target
+
+    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+        loss = self._resolved_loss()
+        descent = self._descent(loss, votes=False)
+        return regression_plan(engine, rows, keep, here, loss, descent)

@@ -1,0 +1,312 @@
+"""From an estimator's parameters to what the loop runs on.
+
+Boosting is functional gradient descent with stumps or trees. R(f) = mean of l(y_i, f(x_i)) is
+lowered round by round: a learner h_t fits -dl/df at the rows (learners/stump.py, trees.py), a
+step rule says how far to go along it (boosting/steps.py), f <- f + nu alpha_t h_t. Which strategy
+follows the rows depends on the loss:
+
+exponential  rescale, where stump and step are those of an AdaBoost
+squared      gram: the cost of a round does not depend on the number of rows
+any other    rebuild: new gradients each round (also the two above, with subsampling or trees)
+
+A single split of a categorical feature is a tree of depth 1: tables of stumps hold thresholds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.fitting import StumpPlan
+from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
+from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
+from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.rebuild import Learner, Rebuild, Stumps
+from ensemble_gpu.boosting.rescale import Rescale
+from ensemble_gpu.boosting.rows import ClassSortedData, prepare
+from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.categories import Categories
+from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.data.rows import Binned, Rows, bin_rows
+from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
+from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
+from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
+from ensemble_gpu.learners.tree import Size, TreePlan, Trees
+from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
+from ensemble_gpu.model.additive import Rounds
+from ensemble_gpu.model.link import log_loss, weighted_mean
+
+GRAM_MEMORY = 2**30
+STUMP = Size(1, None, 1)
+NO_CATEGORIES = Categories({}, {})
+
+# Of validation rows: (F, target, weights) to a number, as `StumpPlan.loss`.
+MeanLoss = Callable[[Any, Any, Any], float]
+
+
+@dataclass(frozen=True)
+class DescentParameters:
+    """The parameters of an estimator that gradient descent goes by, resolved."""
+
+    n_rounds: int
+    learning_rate: float
+    max_bins: int
+    step: str
+    subsample: float
+    seed: int
+    constraints: SplitConstraints
+    gram_memory: int
+    size: Size
+    categories: Categories
+
+    @property
+    def stump(self) -> bool:
+        """Whether rounds are stumps, and not trees."""
+        return self.size.stump and not self.categories.values
+
+    def binned(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Binned:
+        """The kept rows, binned; a category has a code of its own."""
+        sizes = self.categories.sizes()
+        return bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=not self.stump)
+
+    @classmethod
+    def of(
+        cls,
+        estimator: Any,
+        *,
+        step: str,
+        subsample: float = 1.0,
+        n_features: int | None = None,
+        signs: np.ndarray | None = None,
+        votes: bool = False,
+        gram_memory: int = GRAM_MEMORY,
+        size: Size = STUMP,
+        categories: Categories = NO_CATEGORIES,
+        one_category: bool = False,
+    ) -> DescentParameters:
+        p = estimator.n_features_in_
+        seed = draw_seed(estimator.random_state)
+        constraints = SplitConstraints(
+            estimator.missing == "learn",
+            votes,
+            np.zeros(p, dtype=np.int64) if signs is None else signs,
+            p if n_features is None else n_features,
+            np.random.default_rng(seed),
+            categories.mask(p),
+            one_category,
+        )
+        return cls(
+            estimator.n_estimators,
+            float(estimator.learning_rate),
+            estimator.max_bins or MAX_BINS_LIMIT,
+            step,
+            float(subsample),
+            seed,
+            constraints,
+            gram_memory,
+            size,
+            categories,
+        )
+
+
+def rescale_plan(
+    estimator: Any, engine: Engine, rows: Rows, keep: Any, here: Where, rule: AdaBoostRule
+) -> StumpPlan:
+    """The exponential loss: weights that are rescaled from round to round."""
+    max_bins = estimator.max_bins or MAX_BINS_LIMIT
+    prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
+    n_classes = prepared.layout.n_classes
+    strategy: Rescale | OneClassAtATime
+    if getattr(estimator, "multiclass", "shared") == "single" and n_classes > 2:
+        own = replace(rule, group_of=np.array([[0, 1]]), n_outputs=1)
+        each = np.arange(n_classes)
+        strategy = OneClassAtATime([
+            _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :])
+            for k in range(n_classes)
+        ])  # fmt: skip
+    else:
+        strategy = _rescale(estimator, engine, prepared, rule, rule.group_of)
+
+    def gains(rounds: Rounds) -> np.ndarray:
+        return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
+
+    return StumpPlan(
+        strategy,
+        prepared.matrix,
+        start=np.zeros(rule.n_outputs),
+        constant=best_constant(rule, prepared.shares),
+        link=rule.link,
+        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
+        gains=gains,
+        cheap_loss=True,
+    )
+
+
+def _rescale(
+    estimator: Any,
+    engine: Engine,
+    prepared: ClassSortedData,
+    rule: AdaBoostRule,
+    group_of: np.ndarray,
+) -> Rescale:
+    """A rule on weights laid out by `group_of` (kernels/protocol.py)."""
+    matrix, layout = prepared.matrix, Layout(prepared.layout.starts, group_of)
+    learn = estimator.missing == "learn"
+    return Rescale(
+        engine.histograms(matrix.codes, layout, prepared.log_weights),
+        matrix.codes,
+        layout,
+        rule,
+        Criterion(rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)),
+        float(estimator.learning_rate),
+        prepared.lightest,
+    )
+
+
+def classification_plan(
+    engine: Engine,
+    rows: Rows,
+    keep: Any,
+    here: Where,
+    loss: Loss,
+    n_classes: int,
+    descent: DescentParameters,
+) -> Plan:
+    """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
+    binned = descent.binned(engine, rows, keep, here)
+    binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
+    n_outputs = n_classes if n_classes > 2 else 1
+    mean_loss = mean_class_loss(loss, n_classes, here)
+    return _plan(engine, binned, loss, n_outputs, 1.0, descent, mean_loss)
+
+
+def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> MeanLoss:
+    """The loss of outputs F for label indices."""
+
+    def mean_loss(F: Any, index: Any, weights: Any) -> float:
+        return _mean_loss(loss, class_target(loss, index, n_classes, here), F, weights, here)
+
+    return mean_loss
+
+
+def regression_plan(
+    engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: DescentParameters
+) -> Plan:
+    """One output; the target is y itself."""
+    binned = descent.binned(engine, rows, keep, here)
+    scale = 1.0
+    if loss.link_name == "identity":
+        largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
+        scale = math.ldexp(1.0, math.frexp(largest)[1])
+
+    def mean_loss(F: Any, y: Any, weights: Any) -> float:
+        return _mean_loss(loss, y, F, weights, here)
+
+    return _plan(engine, binned, loss, 1, scale, descent, mean_loss)
+
+
+def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
+    """What the loss takes for y: the class, +-1 [rows], or +-1 [classes, rows] for K > 2."""
+    xp = where.xp
+    if isinstance(loss, Multinomial):
+        return xp.astype(index, xp.int64)
+    if n_classes == 2:
+        return 2.0 * where.as_float64(index) - 1.0
+    own = index[None, :] == xp.arange(n_classes, dtype=index.dtype, device=where.device)[:, None]
+    return 2.0 * where.as_float64(own) - 1.0
+
+
+def _plan(
+    engine: Engine,
+    binned: Binned,
+    loss: Loss,
+    n_outputs: int,
+    scale: float,
+    descent: DescentParameters,
+    mean_loss: MeanLoss,
+) -> Plan:
+    """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
+    matrix, weights = binned.matrix, binned.weights
+    cheap = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
+    if not descent.stump:
+        trees = Trees(matrix, descent.size, descent.constraints, descent.seed)
+        step = "newton" if cheap else descent.step  # its best step is 1
+        strategy = _rebuild(
+            engine, binned, loss, n_outputs, scale, replace(descent, step=step), trees
+        )
+        return TreePlan(
+            strategy, matrix, descent.categories, strategy.intercept, loss.link_name, mean_loss
+        )
+    learner = StumpLearner(matrix, descent.constraints)
+    strategy_: Gram | Rebuild
+    if cheap:
+        y = binned.target if n_outputs > 1 else binned.target[None, :]
+        targets = integer_targets(y, integer_weights(weights, WEIGHT_BITS, engine), engine)
+        strategy_ = Gram(
+            engine, matrix.codes, targets, learner, descent.learning_rate, descent.gram_memory,
+            descent.n_rounds,
+        )  # fmt: skip
+    else:
+        stumps = Stumps(matrix.codes, learner)
+        strategy_ = _rebuild(engine, binned, loss, n_outputs, scale, descent, stumps)
+    return StumpPlan(
+        strategy_,
+        matrix,
+        start=strategy_.intercept,
+        constant=strategy_.intercept,
+        link=loss.link_name,
+        loss=mean_loss,
+        gains=lambda rounds: rounds.error,
+        cheap_loss=cheap,
+    )
+
+
+def _rebuild(
+    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float,
+    descent: DescentParameters, learner: Learner,
+) -> Rebuild:  # fmt: skip
+    if isinstance(loss, CustomLoss):
+        y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
+        loss.try_on(y, engine.where.xp.zeros_like(y))
+    start = _best_constants(loss, binned, n_outputs, engine.where)
+    problem = Problem(loss, binned.target, binned.weights, start, scale)
+    sampling = Sampling(descent.subsample, descent.seed)
+    gradients = Gradients(engine, binned.matrix.codes, problem, descent.step, sampling)
+    return Rebuild(gradients, learner, descent.step, descent.learning_rate)
+
+
+def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:
+    """On the host, so that its sums have one order; 0 for classes where phi has a kink.
+
+    The hinge's best constant is that kink, F = +-1, where no stump finds a way down.
+    """
+    if loss.task == "classification" and not loss.has_hessian:
+        return np.zeros(n_outputs)
+    y = where.host(binned.target)
+    weights = None if binned.weights is None else where.host(binned.weights)
+    if y.ndim == 1:
+        return loss.best_constant(y, weights)
+    return np.concatenate([loss.best_constant(y[k], weights) for k in range(n_outputs)])
+
+
+def _mean_loss(loss: Loss, y: Any, F: Any, weights: Any | None, where: Where) -> float:
+    """Weighted mean of l(y, F), F [rows, outputs]; summed over outputs with a y each."""
+    xp = where.xp
+    if y.ndim == 2:
+        value = xp.sum(loss.value(y, xp.permute_dims(F, (1, 0))), axis=0)
+    else:
+        value = loss.value(y, F if F.shape[1] > 1 else F[:, 0])
+    mean = weighted_mean(value, weights, where)
+    if math.isnan(mean):
+        raise ValueError(
+            f"loss {loss.name!r} gave NaN on the validation rows; a loss must be finite for every "
+            "finite y and F."
+        )
+    return mean

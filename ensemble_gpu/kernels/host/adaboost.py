@@ -1,0 +1,103 @@
+"""From the leaf sums of a split to a stump: the formulas of boosting/rules.py, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.host.scalar import exp, log
+from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, MAJORITY, N_LEAVES
+
+# A weighted error of zero would mean an infinite alpha; below this it no longer counts.
+SMALLEST_ERROR = 1e-10
+# However large the learning rate, a leaf says no more than this: exp of it is still a float.
+MOST_CONFIDENT = 300.0
+
+
+@njit(cache=True, nogil=True)
+def _leaf_value(kind, plus, minus, s):
+    """c_l of the confidence-rated variants."""
+    if kind == CONFIDENCE:
+        return 0.5 * log((plus + s) / (minus + s))
+    whole = plus + minus
+    return (plus - minus) / whole if whole > 0.0 else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _limited(value):
+    return min(max(value, -MOST_CONFIDENT), MOST_CONFIDENT)
+
+
+@njit(cache=True, nogil=True)
+def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
+    """A value per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old."""
+    total = 0.0
+    for g in range(sums.shape[0]):
+        for leaf in range(N_LEAVES):
+            total += scale[g] * sums[g, leaf]
+    after = 0.0
+    for k in range(values.shape[0]):
+        for leaf in range(N_LEAVES):
+            plus = scale[2 * k] * sums[2 * k, leaf]
+            minus = scale[2 * k + 1] * sums[2 * k + 1, leaf]
+            c = 0.0
+            if leaf != ABSTAIN:
+                c = _limited(rate * _leaf_value(kind, plus, minus, total * smoothing))
+            values[k, leaf] = c
+            logs[2 * k, leaf] = -c
+            logs[2 * k + 1, leaf] = c
+            after += plus * exp(-c) + minus * exp(c)
+    return after / total, rate
+
+
+@njit(cache=True, nogil=True)
+def _solve_votes(sums, scale, rate, values, logs):
+    """Each leaf votes for its heaviest class; returns (e_t, alpha_t).
+
+    One output (two classes): the leaf adds +-alpha, and every row's weight changes.
+    K outputs (SAMME): the leaf adds alpha to its class; the weights of the other classes grow.
+    """
+    n_classes = sums.shape[0]
+    wrong, voting = 0.0, 0.0
+    vote = np.zeros(2, dtype=np.int64)
+    for leaf in range(2):
+        heaviest = -1.0
+        leaf_total = 0.0
+        for c in range(n_classes):
+            weight = scale[c] * sums[c, leaf]
+            leaf_total += weight
+            if weight > heaviest:
+                heaviest = weight
+                vote[leaf] = c
+        wrong += leaf_total - heaviest
+        voting += leaf_total
+    error = wrong / voting
+    e = max(error, SMALLEST_ERROR)
+    alpha = _limited(rate * (log((1.0 - e) / e) + log(n_classes - 1.0)))
+    values.fill(0.0)
+    logs.fill(0.0)
+    if values.shape[0] == 1:
+        alpha = 0.5 * alpha
+        for leaf in range(2):
+            values[0, leaf] = alpha if vote[leaf] == 1 else -alpha
+            logs[0, leaf] = values[0, leaf]
+            logs[1, leaf] = -values[0, leaf]
+        return error, alpha
+    for leaf in range(2):
+        values[vote[leaf], leaf] = alpha
+        for c in range(n_classes):
+            if c != vote[leaf]:
+                logs[c, leaf] = alpha
+    return error, alpha
+
+
+@njit(cache=True, nogil=True)
+def solve(kind, sums, scale, rate, smoothing, values, logs):
+    """From the leaf sums of a split to a stump.
+
+    Fills values[output, leaf] (what the model adds) and logs[group, leaf] (the logarithm of the
+    factor on the weights); returns the round's weighted error or Z, and its alpha.
+    """
+    if kind == MAJORITY:
+        return _solve_votes(sums, scale, rate, values, logs)
+    return _solve_pairs(kind, sums, scale, rate, smoothing, values, logs)

@@ -1,0 +1,60 @@
+"""Hashes of rows on the host, and the order that they give (bagging/keys.py says of what)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ensemble_gpu.kernels.host.hashing import STEP, mixed
+
+# The bit of the sign; the bits of NaN; the smallest number that is not taken for zero.
+MINUS, MISSING, SMALLEST = np.uint64(1 << 63), np.uint64(0xFFF << 51), 2.0**-1022
+
+BLOCK = 64
+FEW = 32  # rows of a bucket that are sorted one by one
+
+
+@njit(cache=True, nogil=True)
+def mix_in(keys, x):
+    """Rows in blocks, so that their chains of multiplications run side by side."""
+    n_rows, n_columns = x.shape
+    for start in range(0, n_rows, BLOCK):
+        for f in range(n_columns):
+            for i in range(start, min(start + BLOCK, n_rows)):
+                value = np.float64(x[i, f])
+                digest = value.view(np.uint64) if abs(value) >= SMALLEST else np.uint64(0)
+                digest = digest if value == value else MISSING
+                keys[i] = mixed((keys[i] + STEP) ^ digest)
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(keys, bits, ends, order):
+    """Rows in ascending order of keys, equal ones in their own order.
+
+    Hashes fall evenly into 2^bits buckets by their upper bits, about one a bucket: the rest is
+    sorting a few. Equal keys are in order already.
+    """
+    shift = np.uint64(64 - bits)
+    ends[:] = 0
+    for i in range(keys.shape[0]):
+        ends[keys[i] >> shift] += 1
+    total = 0
+    for b in range(ends.shape[0]):
+        total += ends[b]
+        ends[b] = total
+    for i in range(keys.shape[0] - 1, -1, -1):
+        b = keys[i] >> shift
+        ends[b] -= 1  # in the end where the bucket begins
+        order[ends[b]] = i
+    for b in range(ends.shape[0]):
+        start, stop = ends[b], ends[b + 1] if b + 1 < ends.shape[0] else keys.shape[0]
+        if stop - start > FEW:
+            own = order[start:stop].copy()
+            order[start:stop] = own[np.argsort(keys[own], kind="mergesort")]
+            continue
+        for i in range(start + 1, stop):
+            row, at = order[i], i
+            while at > start and keys[order[at - 1]] > keys[row]:
+                order[at] = order[at - 1]
+                at -= 1
+            order[at] = row

@@ -1,0 +1,21 @@
+"""Stumps added up to tables."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT
+
+
+@njit(cache=True, nogil=True)
+def add_stumps(owner, place, first, values, missing_leaf, table, missing):
+    """Add stumps, one round after the other, to the tables: intervals <= place go left.
+
+    Round t belongs to table owner[t], whose intervals are the rows first[u] ... first[u + 1] - 1.
+    """
+    for t in range(place.shape[0]):
+        u = owner[t]
+        for k in range(values.shape[1]):
+            for i in range(first[u], first[u + 1]):
+                table[i, k] += values[t, k, LEFT] if i <= place[t] else values[t, k, RIGHT]
+            missing[u, k] += values[t, k, missing_leaf[t]]

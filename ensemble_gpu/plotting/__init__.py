@@ -1,0 +1,17 @@
+"""Pictures of fitted models; every function takes an `ax` and returns it. Needs matplotlib."""
+
+from ensemble_gpu.plotting.curves import (
+    plot_history,
+    plot_learning_curve,
+    plot_margins,
+    plot_shape_functions,
+)
+from ensemble_gpu.plotting.tree import plot_tree
+
+__all__ = [
+    "plot_history",
+    "plot_learning_curve",
+    "plot_margins",
+    "plot_shape_functions",
+    "plot_tree",
+]

@@ -1,0 +1,141 @@
+"""PTX and SASS of every kernel without a GPU: `python -m ensemble_gpu.kernels.cuda.sass 80 out`.
+
+Needs numba-cuda and the toolkit wheels (cuda-toolkit[nvvm,nvrtc,nvcc,nvdisasm]). One process
+compiles for one compute capability, because device functions are compiled for "the current device",
+which has to be pretended. For each kernel and signature k the directory gets k.ptx, k.txt
+(ptxas -v) and k.sass.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+CAPABILITIES = ("75", "80", "86", "90", "120")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One kernel for one signature and capability."""
+
+    kernel: str
+    signature: int
+    ptx: str
+    sass: tuple[str, ...]
+    registers: int
+    shared_bytes: int
+    spill_bytes: int
+    stack_bytes: int
+
+
+@cache
+def tool(name: str) -> Path:
+    """ptxas or nvdisasm of the installed toolkit wheels (of one wheel set with libnvvm)."""
+    found = sorted(Path(sysconfig.get_path("purelib")).glob(f"nvidia/*/bin/{name}"))
+    if not found:
+        raise FileNotFoundError(
+            f"{name} not found: pip install 'cuda-toolkit[nvvm,nvrtc,nvcc,nvdisasm]==13.*'"
+        )
+    return found[-1]
+
+
+def compile_all(capability: str, target: Path, names: tuple[str, ...] = ()) -> None:
+    """Compile every kernel (or the named ones) in this process."""
+    from numba import types
+
+    from ensemble_gpu.kernels.cuda._numba import cuda
+    from tests.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
+
+    cc = (int(capability[:-1]), int(capability[-1]))
+    dispatcher: Any = cuda.dispatcher
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
+
+    def numba_type(argument: Argument) -> Any:
+        if isinstance(argument, Array):
+            layout: Any = argument.layout
+            return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
+        return getattr(types, argument)
+
+    for name in names or tuple(KERNELS):
+        for k, signature in enumerate(SIGNATURES[name]):
+            arguments = tuple(numba_type(a) for a in signature)
+            ptx, _ = cuda.compile_ptx(KERNELS[name].py_func, arguments, cc=cc, device=False)
+            _assemble(ptx, capability, target / f"{name}-{k}")
+
+
+def _assemble(ptx: str, capability: str, stem: Path) -> None:
+    source, cubin = stem.with_suffix(".ptx"), stem.with_suffix(".cubin")
+    source.write_text(ptx)
+    report = subprocess.run(
+        [tool("ptxas"), f"-arch=sm_{capability}", "-v", source, "-o", cubin],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    stem.with_suffix(".txt").write_text(report.stderr)
+    listing = subprocess.run(
+        [tool("nvdisasm"), "-c", cubin], capture_output=True, text=True, check=True
+    )
+    stem.with_suffix(".sass").write_text(listing.stdout)
+    cubin.unlink()
+
+
+def compiled(capability: str, target: Path, names: tuple[str, ...] = ()) -> list[Compiled]:
+    """Compile in a process of its own and read the results."""
+    target.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", __spec__.name, capability, str(target), *names]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"compiling for sm_{capability} failed:\n{done.stderr}")
+    return [_read(path) for path in sorted(target.glob("*.ptx"))]
+
+
+def _read(path: Path) -> Compiled:
+    kernel, signature = path.stem.rsplit("-", 1)
+    report = path.with_suffix(".txt").read_text()
+
+    def number(pattern: str) -> int:
+        return max((int(n) for n in re.findall(pattern, report)), default=0)
+
+    lines = path.with_suffix(".sass").read_text().splitlines()
+    code = [
+        re.sub(r"/\*[0-9a-fx]*\*/", "", line).strip(" ;")
+        for line in lines
+        if re.match(r"\s+/\*[0-9a-f]{4,}\*/", line) or line.startswith(".L")
+    ]
+    return Compiled(
+        kernel, int(signature), path.read_text(), tuple(code),
+        number(r"Used (\d+) registers"), number(r"(\d+) bytes smem"),
+        number(r"(\d+) bytes spill stores") + number(r"(\d+) bytes spill loads"),
+        number(r"(\d+) bytes stack frame"),
+    )  # fmt: skip
+
+
+def loop_around(sass: tuple[str, ...], instruction: str) -> list[str]:
+    """Lines (labels included) of the innermost loop that holds the most of an instruction.
+
+    A loop is the range from a label to a later branch back to it.
+    """
+    at = {line[:-1]: i for i, line in enumerate(sass) if line.startswith(".L")}
+    loops = []
+    for i, line in enumerate(sass):
+        target = branch_target(line)
+        if target is not None and at.get(target, i) < i:
+            body = list(sass[at[target] : i + 1])
+            loops.append((sum(instruction in s for s in body), -len(body), body))
+    return max(loops, key=lambda found: found[:2])[2] if loops else []
+
+
+def branch_target(line: str) -> str | None:
+    """The label that a branch goes to."""
+    found = re.search(r"BRA(?:\.\w+)* (?:\w+, )*`\((\.L\w+)\)", line)
+    return found[1] if found else None
+
+
+if __name__ == "__main__":
+    compile_all(sys.argv[1], Path(sys.argv[2]), tuple(sys.argv[3:]))
