@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
-from ensemble_gpu.boosting.rules import rule_for, shrinkage
 from ensemble_gpu.model.committee import Committee
 
 EXPONENTIAL = ("real", "discrete", "gentle")
@@ -87,13 +86,19 @@ def training_error_bound(estimator: Any) -> np.ndarray:
 
         error_t <= c prod_{s <= t} Z_s
 
+    with W0_s, W+_s and W-_s the shares of the weight before round s of rows that abstain and that
+    are voted right and wrong (`history_.weights`):
+
     - "real", "gentle": Z_s is the weight after round s over the weight before it, `errors_[s]`.
       c = 1 for two classes, K / 2 for AdaBoost.MH: where argmax is wrong, some k has F_k >= F_y,
       so that sum_k exp(-Y_k F_k) >= exp(-F_y) + exp(F_k) >= 2.
-    - "discrete": Z_s = (1 - e_s) exp(-a_s) + e_s exp(a_s), c = 1, with a_s = alpha_s for two
-      classes and alpha_s / 2 for SAMME (where argmax is wrong, at least half of the votes are).
-      With learning_rate 1 and two classes that is the textbook's Z_s = 2 sqrt(e_s (1 - e_s)).
-      Rows that abstained have no part in e_s; where there were any, this is not a bound.
+    - "discrete": Z_s = W0_s + W+_s exp(-a_s) + W-_s exp(a_s), c = 1, with a_s = alpha_s for two
+      classes, where prod Z_s is the mean of exp(-y F), and alpha_s / 2 for SAMME (where argmax is
+      wrong, at least half of the votes are). At the best alpha of two classes that is
+      W0_s + 2 sqrt(W+_s W-_s), of SAMME sqrt(e_s (1 - e_s)) K / sqrt(K - 1), which is above 1 where
+      1 / K < e_s < 1 - 1 / K.
+
+    SAMME's own loss, the mean of exp(-F_y) in `history_.training`, does not bound its error.
 
     Parameters
     ----------
@@ -115,9 +120,20 @@ def training_error_bound(estimator: Any) -> np.ndarray:
             "There is no bound for SAMME.R (variant='real' with an estimator, three or more "
             "classes); it holds with variant='discrete'."
         )
-    rule = rule_for(variant, n_classes)
-    c = n_classes / 2.0 if rule.reports == "Z" else 1.0
-    return c * np.cumprod(shrinkage(rule, estimator.errors_, estimator.alphas_))
+    weights = estimator.history_.weights[: estimator.n_estimators_]
+    if variant != "discrete":
+        return (1.0 if n_classes == 2 else n_classes / 2.0) * np.cumprod(weights[:, 3])
+    if n_classes == 2:
+        return np.cumprod(weights[:, 3])
+    abstaining, right, wrong, _ = weights.T
+    if abstaining.any():
+        raise ValueError(
+            "There is no bound for SAMME (variant='discrete', three or more classes) where rows "
+            "abstain: missing values are in features that were used. It holds with "
+            "missing='learn'."
+        )
+    a = estimator.alphas_ / 2.0
+    return np.cumprod(right * np.exp(-a) + wrong * np.exp(a))
 
 
 def staged_errors(estimator: Any, X: Any, y: Any) -> np.ndarray:

@@ -9,13 +9,14 @@ from sklearn.utils import get_tags
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.foreign import check_learner, foreign_plan
 from ensemble_gpu.boosting.plans import DescentParameters, classification_plan, rescale_plan
+from ensemble_gpu.boosting.reweigh import reweigh_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.learners.classifier import check_learner
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.committee import Committee
 
@@ -180,7 +181,7 @@ class AdaBoostClassifier(BoostedClassifier):
 
     def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
         if self.estimator is not None:
-            return foreign_plan(self, rows, keep, here)
+            return reweigh_plan(self, rows, keep, here)
         n_classes = len(self.classes_)
         if self.variant == "logit":
             loss = for_classes(LogitBoost(), n_classes)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
 from ensemble_gpu.boosting.loop import Trace, boost
 from ensemble_gpu.boosting.rows import Rows, hold_out
 from ensemble_gpu.boosting.staged import StagedEstimator
-from ensemble_gpu.boosting.strategy import Outcome, Plan, Strategy, Stump, shares
+from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.watching import (
     History,
     TrainingLoss,
@@ -23,7 +23,6 @@ from ensemble_gpu.boosting.watching import (
     metric_value,
 )
 from ensemble_gpu.data.categories import Chosen
-from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
     check_choice,
     check_flag,
@@ -34,65 +33,11 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
-from ensemble_gpu.kernels.protocol import N_LEAVES, Engine
+from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
-from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
+from ensemble_gpu.learners.protocol import alphas_and_errors
 
 MISSING = ("abstain", "learn", "error")
-
-
-@dataclass(frozen=True)
-class StumpPlan(Plan):
-    """Stumps: rounds become one table a feature.
-
-    `constant` are the outputs of a model without any stump, `gains(rounds)` what each round is
-    worth.
-    """
-
-    strategy: Strategy[Stump]
-    matrix: BinnedMatrix
-    start: np.ndarray
-    constant: np.ndarray
-    link: str
-    loss: Callable[[Any, Any, Any], float]
-    gains: Callable[[Rounds], np.ndarray]
-    cheap_loss: bool
-
-    def added(self, stump: Stump, X: Any, where: Where) -> Any:
-        threshold = self.matrix.threshold(stump.feature, stump.bin)
-        x = X[:, stump.feature]
-        return stump_values(x, threshold, stump.missing_leaf, stump.values, where)
-
-    def round_info(self, stump: Stump) -> dict[str, Any]:
-        threshold = self.matrix.threshold(stump.feature, stump.bin)
-        return {
-            "feature": stump.feature,
-            "threshold": threshold,
-            "values": stump.values.copy(),
-        }
-
-    def outcome(self, rounds: Sequence[Stump], n_features: int) -> Outcome:
-        table = self._table(rounds)
-        model = AdditiveModel(table, n_features, self.start if rounds else self.constant)
-        worth = np.maximum(self.gains(table), 0.0)
-        return Outcome(model, shares(np.bincount(table.feature, worth, n_features)))
-
-    def _table(self, rounds: Sequence[Stump]) -> Rounds:
-        """With thresholds instead of bins."""
-        values = np.array([s.values for s in rounds], dtype=np.float64)
-        return Rounds(
-            np.array([s.feature for s in rounds], dtype=np.int64),
-            np.array([self.matrix.threshold(s.feature, s.bin) for s in rounds], dtype=np.float64),
-            np.array([s.missing_leaf for s in rounds], dtype=np.int64),
-            values.reshape(len(rounds), len(self.start), N_LEAVES),
-            *_scores(rounds),
-        )
-
-
-def _scores(rounds: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Alphas and errors."""
-    alpha = np.array([r.alpha for r in rounds], dtype=np.float64)
-    return alpha, np.array([r.error for r in rounds], dtype=np.float64)
 
 
 class BoostedEstimator(StagedEstimator, CategoricalEstimator):
@@ -284,14 +229,15 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         self.history_ = History(
             np.array(training.history if training else []),
             np.array(validation.history if validation else []),
+            np.array([r.weights for r in trace.rounds if r.weights]).reshape(-1, 4),
         )
         rounds = trace.rounds[:n_rounds]
-        outcome = plan.outcome(rounds, self.n_features_in_)
+        outcome = plan.learner.outcome(rounds, plan.start, plan.constant)
         self.model_ = outcome.model
         if outcome.importances is not None:
             self.feature_importances_ = outcome.importances
         self.n_estimators_ = n_rounds
-        self.alphas_, self.errors_ = _scores(rounds)
+        self.alphas_, self.errors_ = alphas_and_errors(rounds)
         self.stop_reason_ = trace.stop_reason
 
 

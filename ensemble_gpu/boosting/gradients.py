@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.integers import Fine, format_for, unit_of
 from ensemble_gpu.data.sampling import drawn_rows
-from ensemble_gpu.kernels.protocol import Codes, Cut, Engine
+from ensemble_gpu.kernels.protocol import Codes, Engine
+from ensemble_gpu.learners.protocol import Leaves
 from ensemble_gpu.losses import Loss
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
@@ -56,52 +57,6 @@ class Sampling:
     seed: int
 
 
-class Leaves(Protocol):
-    """Which leaf of a learner every row is in."""
-
-    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
-        """F[output, row] + values[output, leaf] of a block of rows; may be written into `out`."""
-        ...
-
-    def sums(self, q: Any, rows: slice) -> np.ndarray:
-        """sums[output, leaf] of the int64 q[output, row] of a block, on the host."""
-        ...
-
-
-@dataclass(frozen=True)
-class StumpLeaves:
-    """The leaves of a stump: a feature's codes, cut."""
-
-    engine: Engine
-    column: Any
-    cut: Cut
-
-    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
-        return self.engine.move(F, self.column[rows], self.cut, values, out)
-
-    def sums(self, q: Any, rows: slice) -> np.ndarray:
-        return self.engine.leaf_sums(q, self.column[rows], self.cut)
-
-
-@dataclass(frozen=True)
-class TreeLeaves:
-    """The leaves of a tree: the node that every row has come to, one of n."""
-
-    engine: Engine
-    node: Any
-    n: int
-
-    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
-        where = self.engine.where
-        xp, node = where.xp, self.node[rows]
-        planes = [F[k, :] + xp.take(where.put(values[k]), node) for k in range(F.shape[0])]
-        return xp.stack(planes)
-
-    def sums(self, q: Any, rows: slice) -> np.ndarray:
-        q = self.engine.where.xp.permute_dims(q, (1, 0))
-        return self.engine.sums_by(self.node[rows], q, self.n).T
-
-
 class Gradients:
     """F of the training rows, and the integers of a round."""
 
@@ -119,6 +74,7 @@ class Gradients:
         self.format = format_for(engine, codes.n_rows, problem.weights)
         self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
         self.pending: tuple[Leaves, np.ndarray] | None = None
+        self.spare: Any = None
         self.round = 0
         self.units = 0.0, 0.0
         self.heaviest = None if problem.weights is None else xp.max(problem.weights)
@@ -132,19 +88,19 @@ class Gradients:
     def by_block(self, function: Callable[[slice], Any]) -> list[Any]:
         return self.engine.by_block(function, self.n_rows)
 
-    def _store(self, name: str, rows: slice, value: Any, place: Any) -> None:
-        """Rows of self.F or packed, unless the engine has written them into their place."""
+    def _stored(self, whole: Any, rows: slice, value: Any, place: Any) -> Any:
+        """`whole` with the value of a block, unless the engine has written it into its place."""
         if value is place:
-            return
+            return whole
         if rows == slice(0, self.n_rows):
-            setattr(self, name, value)
-        else:
-            place[...] = value
+            return value
+        place[...] = value
+        return whole
 
     def move(self, rows: slice, leaves: Leaves, values: np.ndarray) -> None:
         """F follows a learner."""
         F = self.F[:, rows]
-        self._store("F", rows, leaves.moved(F, rows, values, F), F)
+        self.F = self._stored(self.F, rows, leaves.moved(F, rows, values, F), F)
 
     def _argument(self, F: Any) -> Any:
         """F as the loss takes it: [rows], [outputs, rows], or [rows, outputs] where joint."""
@@ -186,7 +142,8 @@ class Gradients:
 
     def _pack(self, rows: slice, g: Any, h: Any, part: Any) -> None:
         place = self.packed[:, rows]
-        self._store("packed", rows, self.format.pack(g, h, part, self.units, place), place)
+        packed = self.format.pack(g, h, part, self.units, place)
+        self.packed = self._stored(self.packed, rows, packed, place)
 
     def _gradients(self, rows: slice) -> tuple[Any, Any, Any]:
         """g, h >= 0 [outputs, rows] of a block, and the rows' weight in this round."""
@@ -266,19 +223,35 @@ class Gradients:
         q = self.format.integers(g, weights, -unit)
         return leaves.sums(q, rows) * (unit / self.units[0])
 
-    def moved_loss(self, leaves: Leaves, values: np.ndarray) -> float:
-        """Move F; the mean loss after it."""
+    def moved(self, leaves: Leaves, values: np.ndarray) -> tuple[Any, float]:
+        """F + values of the leaves, and the mean loss there; F itself stays where it is."""
+        self.settle()
         problem, xp = self.problem, self.engine.where.xp
+        spare = xp.empty_like(self.F) if self.spare is None else self.spare
+        self.spare = None
 
-        def move(rows: slice) -> tuple[float, float]:
-            self.move(rows, leaves, values)
-            value = problem.loss.value(problem.y[..., rows], self._argument(self.F[:, rows]))
+        def look(rows: slice) -> tuple[Any, float, float]:
+            place = spare[:, rows]
+            F = leaves.moved(self.F[:, rows], rows, values, place)
+            moved = self._stored(spare, rows, F, place)
+            value = problem.loss.value(problem.y[..., rows], self._argument(F))
             if value.ndim > 1:
                 value = xp.sum(value, axis=0)
             if problem.weights is None:
-                return float(xp.sum(value)), float(value.shape[0])
+                return moved, float(xp.sum(value)), float(value.shape[0])
             weights = problem.weights[rows] / self.heaviest
-            return float(xp.sum(value * weights)), float(xp.sum(weights))
+            return moved, float(xp.sum(value * weights)), float(xp.sum(weights))
 
-        total, weight = map(math.fsum, zip(*self.by_block(move), strict=True))
-        return total / weight
+        moved, values_, weights_ = zip(*self.by_block(look), strict=True)
+        return moved[0], math.fsum(values_) / math.fsum(weights_)
+
+    def adopt(self, F: Any) -> None:
+        """F from `moved` in place of the old one, whose memory serves the next `moved`."""
+        self.spare, self.F = self.F, F
+
+    def settle(self) -> None:
+        """Let F follow the rounds that it has not followed yet."""
+        if self.pending is not None:
+            leaves, values = self.pending
+            self.by_block(lambda rows: self.move(rows, leaves, values))
+            self.pending = None

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.boosting.strategy import Stump
-from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
+from ensemble_gpu.kernels.host.gram import accumulate, fall, rounded_units, subtract
 from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Engine
-from ensemble_gpu.learners.stump import StumpLearner
+from ensemble_gpu.learners.stump import Stump, StumpSearch
 
 # |sum of w r| stays below 2^61: bits of the residuals and of the total weight.
 SUM_BITS = 61
@@ -79,12 +78,12 @@ class Gram:
         engine: Engine,
         codes: Codes,
         targets: IntegerTargets,
-        learner: StumpLearner,
+        search: StumpSearch,
         learning_rate: float,
         memory: int,
         n_rounds: int,
     ) -> None:
-        self.engine, self.codes, self.learner = engine, codes, learner
+        self.engine, self.codes, self.search = engine, codes, search
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
         self.memory = memory
         self.wait = 0 if n_rounds > TABLE_ROUNDS * codes.n_features else TABLE_ROUNDS - 1
@@ -104,36 +103,48 @@ class Gram:
         self.reason = ""
 
     def best(self) -> Stump | None:
-        split = self.learner.best(self.S, self.H, [])
+        split = self.search.best(self.S, self.H, [])
         if split is None:
             self.reason = "no stump lowers the loss any further"
             return None
-        units = np.empty_like(split.S)
-        self.fall = leaf_units(split.c, self.rate, split.S, split.H, units)
+        units = rounded_units(split.c, self.rate)
         if not units.any():
             self.reason = "what is left of the residuals is below their resolution"
             return None
-        self.units = units
-        missing_leaf = self.learner.missing_leaf(split)
+        missing_leaf = self.search.missing_leaf(split)
         gain = split.gain * self.quantum * self.quantum
         values = units * self.quantum
-        return Stump(split.feature, split.bin, missing_leaf, values, self.rate, gain)
+        return Stump(
+            split.feature, split.bin, missing_leaf, values, self.rate, gain,
+            trail=self.search.random_state(),
+        )  # fmt: skip
+
+    def _units(self, stump: Stump) -> np.ndarray:
+        """Leaf values as multiples of the quantum: [output, leaf]."""
+        return np.rint(stump.values / self.quantum).astype(np.int64)
+
+    def _fall(self, stump: Stump, units: np.ndarray) -> float:
+        """By how much a stump lowers the sum of w r^2."""
+        j = stump.feature
+        return fall(self.S[:, j], self.W[j], stump.bin, stump.missing_leaf, units)
 
     def follow(self, stump: Stump) -> None:
-        j = stump.feature
-        values = self.units[:, [LEFT, RIGHT, stump.missing_leaf]]
+        j, units = stump.feature, self._units(stump)
+        self.squares[0] -= self._fall(stump, units)
+        values = units[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.visits[j] += 1
-        self.squares[0] -= self.fall
         if j not in self.tables and self.visits[j] > self.wait:
             self._make_table(j)
         if j in self.tables:
-            missing = bool(self.learner.has_missing[j])
+            missing = bool(self.search.has_missing[j])
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
             self.S -= self.engine.sums(self.codes, self._changes(stump, values))
+        self.search.restore(stump.trail)
 
     def training_loss(self, stump: Stump) -> float:
-        return (self.squares[0] - self.fall) / self.squares[1] * self.quantum * self.quantum
+        left = self.squares[0] - self._fall(stump, self._units(stump))
+        return left / self.squares[1] * self.quantum * self.quantum
 
     def _make_table(self, j: int) -> None:
         width, p = self.codes.width, self.codes.n_features

@@ -1,12 +1,13 @@
-"""The boosting loop: one for every loss, learner and strategy."""
+"""The boosting loop: one for every loss, learner and strategy; and how a run is taken up again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from ensemble_gpu.boosting.strategy import R, Strategy
+from ensemble_gpu.boosting.strategy import Strategy
+from ensemble_gpu.learners.protocol import R
 
 # Called after each round with (rounds so far, the round); a text means "stop, because ...".
 Watcher = Callable[[int, Any], str | None]
@@ -24,9 +25,14 @@ class Trace(Generic[R]):
         return len(self.rounds)
 
 
-def boost(strategy: Strategy[R], n_rounds: int, watchers: list[Watcher]) -> Trace[R]:
-    """F_0 = constant; for t = 1 ... n_rounds: take the best one, add it, let the rows follow."""
-    trace: Trace[R] = Trace()
+def boost(
+    strategy: Strategy[R], n_rounds: int, watchers: Sequence[Watcher], earlier: Sequence[R] = ()
+) -> Trace[R]:
+    """F_0 = constant; for t = 1 ... n_rounds: take the best one, add it, let the rows follow.
+
+    `earlier` rounds, which the strategy has followed, count as the first.
+    """
+    trace: Trace[R] = Trace(list(earlier))
     while trace.n_rounds < n_rounds:
         best = strategy.best()
         if best is None:
@@ -44,3 +50,12 @@ def boost(strategy: Strategy[R], n_rounds: int, watchers: list[Watcher]) -> Trac
             strategy.follow(best)
     trace.stop_reason = f"all {n_rounds} rounds were run"
     return trace
+
+
+def replay(strategy: Strategy[R], rounds: Sequence[R]) -> None:
+    """Bring a fresh strategy to where a run stood after these rounds.
+
+    Its next `best` finds, bit for bit, what the uninterrupted run finds.
+    """
+    for round_ in rounds:
+        strategy.follow(round_)

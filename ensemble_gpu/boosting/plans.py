@@ -15,30 +15,30 @@ A single split of a categorical feature is a tree of depth 1: tables of stumps h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.fitting import StumpPlan
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.one_class import OneClassAtATime
-from ensemble_gpu.boosting.rebuild import Learner, Rebuild, Stumps
+from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rows import ClassSortedData, prepare
 from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant
-from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.strategy import MeanLoss, Plan
+from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
-from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
-from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
-from ensemble_gpu.learners.tree import Size, TreePlan, Trees
+from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
+from ensemble_gpu.learners.protocol import GradientLearner
+from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
+from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.link import log_loss, weighted_mean
@@ -46,9 +46,6 @@ from ensemble_gpu.model.link import log_loss, weighted_mean
 GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)
 NO_CATEGORIES = Categories({}, {})
-
-# Of validation rows: (F, target, weights) to a number, as `StumpPlan.loss`.
-MeanLoss = Callable[[Any, Any, Any], float]
 
 
 @dataclass(frozen=True)
@@ -98,7 +95,7 @@ class DescentParameters:
             votes,
             np.zeros(p, dtype=np.int64) if signs is None else signs,
             p if n_features is None else n_features,
-            np.random.default_rng(seed),
+            seed,
             categories.mask(p),
             one_category,
         )
@@ -118,7 +115,7 @@ class DescentParameters:
 
 def rescale_plan(
     estimator: Any, engine: Engine, rows: Rows, keep: Any, here: Where, rule: AdaBoostRule
-) -> StumpPlan:
+) -> Plan:
     """The exponential loss: weights that are rescaled from round to round."""
     max_bins = estimator.max_bins or MAX_BINS_LIMIT
     prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
@@ -134,17 +131,16 @@ def rescale_plan(
     else:
         strategy = _rescale(estimator, engine, prepared, rule, rule.group_of)
 
-    def gains(rounds: Rounds) -> np.ndarray:
+    def worth(rounds: Rounds) -> np.ndarray:
         return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
 
-    return StumpPlan(
+    return Plan(
         strategy,
-        prepared.matrix,
+        StumpTables(prepared.matrix, worth),
         start=np.zeros(rule.n_outputs),
         constant=best_constant(rule, prepared.shares),
         link=rule.link,
         loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
-        gains=gains,
         cheap_loss=True,
     )
 
@@ -158,15 +154,19 @@ def _rescale(
 ) -> Rescale:
     """A rule on weights laid out by `group_of` (kernels/protocol.py)."""
     matrix, layout = prepared.matrix, Layout(prepared.layout.starts, group_of)
-    learn = estimator.missing == "learn"
+    codes, learn = matrix.codes, estimator.missing == "learn"
+    vote_loss = None
+    if rule.kind == MAJORITY and rule.n_outputs > 1 and not learn and codes.counts[:, :, -1].any():
+        vote_loss = VoteLoss(engine, codes, layout, prepared.log_weights)
     return Rescale(
-        engine.histograms(matrix.codes, layout, prepared.log_weights),
-        matrix.codes,
+        engine.histograms(codes, layout, prepared.log_weights),
+        codes,
         layout,
         rule,
         Criterion(rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)),
         float(estimator.learning_rate),
         prepared.lightest,
+        vote_loss,
     )
 
 
@@ -233,45 +233,42 @@ def _plan(
     mean_loss: MeanLoss,
 ) -> Plan:
     """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
-    matrix, weights = binned.matrix, binned.weights
-    cheap = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    if not descent.stump:
-        trees = Trees(matrix, descent.size, descent.constraints, descent.seed)
-        step = "newton" if cheap else descent.step  # its best step is 1
-        strategy = _rebuild(
-            engine, binned, loss, n_outputs, scale, replace(descent, step=step), trees
-        )
-        return TreePlan(
-            strategy, matrix, descent.categories, strategy.intercept, loss.link_name, mean_loss
-        )
-    learner = StumpLearner(matrix, descent.constraints)
-    strategy_: Gram | Rebuild
-    if cheap:
-        y = binned.target if n_outputs > 1 else binned.target[None, :]
-        targets = integer_targets(y, integer_weights(weights, WEIGHT_BITS, engine), engine)
-        strategy_ = Gram(
-            engine, matrix.codes, targets, learner, descent.learning_rate, descent.gram_memory,
-            descent.n_rounds,
-        )  # fmt: skip
+    matrix, constraints = binned.matrix, descent.constraints
+    squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
+    learner: Stumps | Trees
+    strategy: Gram | Rebuild
+    if descent.stump:
+        learner = Stumps(engine, matrix, constraints)
+        if squared:
+            strategy = _gram(engine, binned, n_outputs, descent, learner)
+        else:
+            strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
     else:
-        stumps = Stumps(matrix.codes, learner)
-        strategy_ = _rebuild(engine, binned, loss, n_outputs, scale, descent, stumps)
-    return StumpPlan(
-        strategy_,
-        matrix,
-        start=strategy_.intercept,
-        constant=strategy_.intercept,
-        link=loss.link_name,
-        loss=mean_loss,
-        gains=lambda rounds: rounds.error,
-        cheap_loss=cheap,
-    )
+        learner = Trees(engine, matrix, descent.size, constraints, descent.categories)
+        step = "newton" if squared else descent.step  # its best step is 1
+        descent = replace(descent, step=step)
+        strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
+    start = strategy.intercept
+    cheap = squared and descent.stump
+    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
 
 
-def _rebuild(
+def _gram(
+    engine: Engine, binned: Binned, n_outputs: int, descent: DescentParameters, learner: Stumps
+) -> Gram:
+    y = binned.target if n_outputs > 1 else binned.target[None, :]
+    targets = integer_targets(y, integer_weights(binned.weights, WEIGHT_BITS, engine), engine)
+    return Gram(
+        engine, binned.matrix.codes, targets, learner.search, descent.learning_rate,
+        descent.gram_memory, descent.n_rounds,
+    )  # fmt: skip
+
+
+def rebuild(
     engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float,
-    descent: DescentParameters, learner: Learner,
+    descent: DescentParameters, learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
+    """The rebuild strategy for any loss and any learner that fits gradients."""
     if isinstance(loss, CustomLoss):
         y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
         loss.try_on(y, engine.where.xp.zeros_like(y))

@@ -1,23 +1,20 @@
 """The rebuild strategy: the learner that fits the gradients of any loss best, round by round.
 
-A round takes the gradients of all rows (boosting/gradients.py), asks for the best stump or tree of
+A round takes the gradients of all rows (boosting/gradients.py), asks for the best learner of
 their sums, decides how far to go along it (boosting/steps.py), and lets F follow.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.boosting.gradients import Gradients, Leaves, StumpLeaves
+from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.boosting.steps import line_search
-from ensemble_gpu.boosting.strategy import Stump
-from ensemble_gpu.kernels.protocol import Codes, Cut
-from ensemble_gpu.learners.stump import StumpLearner
+from ensemble_gpu.learners.protocol import Candidate, GradientLearner, Leaves
 
 # A step of this share of the usual one is short: the learner is stuck at a kink. Other features are
 # tried then, a few, because each costs a line search. The usual step forgets a tenth a round.
@@ -29,64 +26,33 @@ MOST_DRAWS = 100
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A learner h that fits -gradient: h[output, leaf] is `c` in units of the round.
+class DescentTrail:
+    """Where the descent stands after a round, besides F.
 
-    `S` [output, leaf] are the sums of -gradient, `gain` what the fit is worth; `made(values, alpha,
-    error)` is the round that adds `values` [output, leaf]. `bars`: features that a second candidate
-    must not use.
+    `number` counts the draws of rows up to the round's own, `guess` is where the next line search
+    begins, `usual` the length of the steps so far, `random_state` that of the learner.
     """
 
-    c: np.ndarray
-    S: np.ndarray
-    gain: float
-    leaves: Leaves
-    made: Callable[[np.ndarray, float, float], Any]
-    bars: list[int]
+    number: int
+    guess: float
+    usual: float
+    random_state: Any
 
 
-class Learner(Protocol):
-    """Finds candidates. `seek` adds up a round's gradients; False where there is nothing to fit."""
+@dataclass(frozen=True)
+class _Looked:
+    """F after a round that has not been followed, and its loss."""
 
-    name: str
-
-    def seek(self, gradients: Gradients) -> bool: ...
-
-    def best(self, barred: list[int]) -> Candidate | None: ...
-
-
-class Stumps:
-    """Stumps from sums per (output, feature, code)."""
-
-    name = "stump"
-
-    def __init__(self, codes: Codes, learner: StumpLearner) -> None:
-        self.codes, self.learner = codes, learner
-
-    def seek(self, gradients: Gradients) -> bool:
-        G, H = gradients.format.sums(self.codes, gradients.packed)
-        self.engine, self.sums = gradients.engine, (-G, H)
-        return bool(G.any())
-
-    def best(self, barred: list[int]) -> Candidate | None:
-        split = self.learner.best(*self.sums, barred)
-        if split is None:
-            return None
-        missing_leaf = self.learner.missing_leaf(split)
-        cut = Cut(split.bin, self.codes.width - 1, missing_leaf)
-        leaves = StumpLeaves(self.engine, self.engine.column(self.codes, split.feature), cut)
-
-        def made(values: np.ndarray, alpha: float, error: float) -> Stump:
-            return Stump(split.feature, split.bin, missing_leaf, values, alpha, error)
-
-        return Candidate(split.c, split.S, split.gain, leaves, made, [split.feature])
+    round_: Any
+    F: Any
+    loss: float
 
 
 class Rebuild:
     """The rebuild strategy on one engine."""
 
     def __init__(
-        self, gradients: Gradients, learner: Learner, step: str, learning_rate: float
+        self, gradients: Gradients, learner: GradientLearner, step: str, learning_rate: float
     ) -> None:
         self.gradients, self.learner = gradients, learner
         self.step, self.rate = step, learning_rate
@@ -94,9 +60,11 @@ class Rebuild:
         problem = gradients.problem
         curvature = problem.loss.curvature
         self.guess = 1.0 / curvature if curvature else problem.scale
-        self.moved = False
         self.usual = 0.0
         self.reason = ""
+        # Found on the way to the last round; it could be found from the round as well.
+        self.found: tuple[Any, Leaves] | None = None
+        self.looked: _Looked | None = None
 
     def best(self) -> Any | None:
         """The round's learner; rows are drawn again where those that were drawn lead nowhere."""
@@ -114,25 +82,34 @@ class Rebuild:
         """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
         loss = self.gradients.problem.loss
         has_kinks = self.step == "line_search" and not loss.has_hessian
-        best, best_length = None, 0.0
+        best: tuple[Candidate, np.ndarray, float] | None = None
+        longest = 0.0
         barred: list[int] = []
         for _ in range(MOST_STUMPS if has_kinks else 1):
             candidate = self.learner.best(barred)
             if candidate is None:
                 break
-            round_ = self._stepped(candidate)
-            length = float(np.abs(round_.values).max())
-            if length > best_length:
-                best, best_length, self.leaves = round_, length, candidate.leaves
-            if best_length > SHORT * self.usual or not candidate.bars:
+            values, alpha = self._step(candidate)
+            length = float(np.abs(values).max())
+            if length > longest:
+                best, longest = (candidate, values, alpha), length
+            if longest > SHORT * self.usual or not candidate.bars:
                 break
             barred += candidate.bars
-        if best is not None:
-            self.usual = max(FORGET * self.usual, best_length)
-        return best
+        return None if best is None else self._made(*best, longest)
 
-    def _stepped(self, candidate: Candidate) -> Any:
-        """The round that a candidate makes, as far along it as the step rule says."""
+    def _made(self, candidate: Candidate, values: np.ndarray, alpha: float, length: float) -> Any:
+        """The round of a candidate."""
+        unit_g, unit_h = self.gradients.units
+        gain = candidate.gain * unit_g * (unit_g / unit_h)
+        usual = max(FORGET * self.usual, length)
+        trail = DescentTrail(self.gradients.round, self.guess, usual, self.learner.random_state())
+        round_ = candidate.made(values, alpha, gain, trail)
+        self.found = round_, candidate.leaves
+        return round_
+
+    def _step(self, candidate: Candidate) -> tuple[np.ndarray, float]:
+        """(nu alpha h, nu alpha): as far along a candidate as the step rule says."""
         gradients = self.gradients
         loss, (unit_g, unit_h) = gradients.problem.loss, gradients.units
         h = candidate.c * (unit_g / unit_h)
@@ -143,9 +120,7 @@ class Rebuild:
             alpha = 1.0 / (loss.curvature or 1.0)
         elif self.step == "newton":
             h = np.clip(h, -loss.longest_step, loss.longest_step)
-        values = gradients.rounded(self.rate * alpha * h)
-        gain = candidate.gain * unit_g * (unit_g / unit_h)
-        return candidate.made(values, self.rate * alpha, gain)
+        return gradients.rounded(self.rate * alpha * h), self.rate * alpha
 
     def _search(self, candidate: Candidate, h: np.ndarray) -> float:
         """alpha of R(F + alpha h); slopes are sums of integers, the same in any order.
@@ -168,12 +143,25 @@ class Rebuild:
         self.guess = alpha or self.guess
         return alpha
 
-    def follow(self, round_: Any) -> None:
-        if not self.moved:  # moves F together with the next gradients
-            self.gradients.pending = self.leaves, round_.values
-        self.moved = False
-        self.gradients.round += 1
+    def _leaves(self, round_: Any) -> Leaves:
+        if self.found is not None and self.found[0] is round_:
+            return self.found[1]
+        return self.learner.leaves(round_)
 
     def training_loss(self, round_: Any) -> float:
-        self.moved = True
-        return self.gradients.moved_loss(self.leaves, round_.values)
+        if self.looked is None or self.looked.round_ is not round_:
+            F, loss = self.gradients.moved(self._leaves(round_), round_.values)
+            self.looked = _Looked(round_, F, loss)
+        return self.looked.loss
+
+    def follow(self, round_: Any) -> None:
+        gradients, trail = self.gradients, round_.trail
+        if self.looked is not None and self.looked.round_ is round_:
+            gradients.adopt(self.looked.F)
+        else:  # moves F together with the next gradients
+            gradients.settle()
+            gradients.pending = self._leaves(round_), round_.values
+        self.found = self.looked = None
+        gradients.round = trail.number + 1
+        self.guess, self.usual = trail.guess, trail.usual
+        self.learner.restore(trail.random_state)

@@ -9,21 +9,24 @@ q = rint(q * ratio). Now and then all rows are requantised from the exact logari
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.boosting.rules import AdaBoostRule, shrinkage
-from ensemble_gpu.boosting.strategy import Stump
-from ensemble_gpu.kernels.host.adaboost import solve
-from ensemble_gpu.kernels.host.weights import count_leaves, fold, fuller_side, remember, weigh, worn
-from ensemble_gpu.kernels.protocol import (
-    ABSTAIN,
-    N_LEAVES,
-    Codes,
-    Criterion,
-    Histograms,
-    Layout,
+from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
+from ensemble_gpu.boosting.vote_loss import VoteLoss
+from ensemble_gpu.kernels.host.adaboost import log_factors, solve
+from ensemble_gpu.kernels.host.weights import (
+    count_leaves,
+    fold,
+    fuller_side,
+    remember,
+    weigh,
+    worn,
 )
+from ensemble_gpu.kernels.protocol import ABSTAIN, N_LEAVES, Codes, Criterion, Histograms, Layout
+from ensemble_gpu.learners.stump import Stump
 
 # Rounds after which all rows are requantised whatever happened; bench/fit_cost.py shows the cost.
 REQUANTISE_EVERY = 256
@@ -31,6 +34,13 @@ REQUANTISE_EVERY = 256
 NO_GAIN = 1e-10
 # Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
 SMALLEST_SHARE = 1e-9
+
+
+class WeightTrail(NamedTuple):
+    """The integer weights before a round: their sum in each group, and a bound on each of them."""
+
+    totals: np.ndarray
+    largest: np.ndarray
 
 
 class Rescale:
@@ -45,10 +55,11 @@ class Rescale:
         criterion: Criterion,
         learning_rate: float,
         lightest: float,
+        vote_loss: VoteLoss | None = None,
     ) -> None:
         groups = layout.n_groups
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
-        self.rate, self.lightest = learning_rate, lightest
+        self.rate, self.lightest, self.vote_loss = learning_rate, lightest, vote_loss
         self.smoothing = math.nan
         self.quantum_bits = layout.quantum_bits
         self.cumulated = np.cumsum(codes.counts, axis=2)
@@ -60,9 +71,7 @@ class Rescale:
         self.used = np.zeros(codes.n_features, dtype=bool)
         self.logs = np.zeros((groups, N_LEAVES))
         self.ratio = np.ones((groups, N_LEAVES))
-        self.totals = np.zeros(groups, dtype=np.int64)
         self.fresh_totals = np.zeros(groups, dtype=np.int64)
-        self.largest = np.zeros(groups, dtype=np.int64)
         self.reason = ""
         self.loss = 1.0
         self._requantise()
@@ -74,6 +83,13 @@ class Rescale:
         self.scale = np.ldexp(1.0, exponent - self.top_exponent)
         self.rounds_since = 0
 
+    def _begin(self, totals: np.ndarray) -> None:
+        """What is known from the first weights, and from the first after requantising."""
+        if math.isnan(self.smoothing):
+            self.smoothing = self._smoothing(weigh(totals[:, None], self.scale, totals))
+        if self.rounds_since == 0:
+            self.fresh_totals = totals
+
     def best(self) -> Stump | None:
         rule = self.rule
         np.multiply(rule.chance, self.scale, out=self.criterion.abstention)
@@ -81,24 +97,30 @@ class Rescale:
         if split is None:
             self.reason = "no feature has two different values to split"
             return None
-        self.largest = split.largest
-        weight = weigh(split.sums, self.scale, self.totals)
+        totals = np.empty(len(self.scale), dtype=np.int64)
+        weight = weigh(split.sums, self.scale, totals)
         if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
             self.reason = f"no stump is better than chance (its score: {split.score / weight:.6f})"
             return None
-        if math.isnan(self.smoothing):
-            self.smoothing = self._smoothing(weight)
-        if self.rounds_since == 0:
-            self.fresh_totals[:] = self.totals
-        values = np.zeros((rule.n_outputs, N_LEAVES))
+        self._begin(totals)
+        values, shares = np.zeros((rule.n_outputs, N_LEAVES)), np.zeros(3)
         error, alpha = solve(
-            rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, self.logs
+            rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, shares
         )
         feature, last_bin, missing_leaf = split.feature, split.bin, split.missing_leaf
         perfect = count_leaves(self.cumulated, feature, last_bin, missing_leaf, self.rows)
         if missing_leaf != ABSTAIN and not self.has_missing[feature]:
             missing_leaf = fuller_side(self.rows)  # for missing values in later data
-        return Stump(feature, last_bin, missing_leaf, values, alpha, error, perfect)
+        stump = Stump(
+            feature, last_bin, missing_leaf, values, alpha, error, perfect,
+            round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
+        )  # fmt: skip
+        return stump if self.vote_loss is None else self._with_loss(stump, self.vote_loss)
+
+    def _with_loss(self, stump: Stump, vote_loss: VoteLoss) -> Stump:
+        assert stump.weights is not None
+        Z = vote_loss.after(stump) / self.loss
+        return replace(stump, weights=stump.weights._replace(Z=Z))
 
     def _smoothing(self, weight: float) -> float:
         """Half the lightest row's share of the weight before round 1: 1 / (2 m)."""
@@ -106,20 +128,28 @@ class Rescale:
         return 0.5 * max(lightest / weight, SMALLEST_SHARE)
 
     def training_loss(self, stump: Stump) -> float:
-        """Mean of the weights exp(-margin), relative to the first round's."""
-        return self.loss * float(shrinkage(self.rule, stump.error, stump.alpha))
+        """Mean of exp(-margin), relative to that of the outputs 0 (SAMME: of exp(-F_y))."""
+        assert stump.weights is not None
+        return self.loss * stump.weights.Z
 
     def follow(self, stump: Stump) -> None:
+        trail: WeightTrail = stump.trail
+        self._begin(trail.totals)
         self.loss = self.training_loss(stump)
+        if self.vote_loss is not None:
+            self.vote_loss.follow(stump)
+        logs = self.logs
+        log_factors(self.rule.kind, stump.values, stump.alpha, logs)
         remember(
             self.log_tables, self.fixed_tables, stump.feature, stump.bin, stump.missing_leaf,
-            self.logs, self.leaf_of,
+            logs, self.leaf_of,
         )  # fmt: skip
         self.used[stump.feature] = True
-        kept = fold(self.logs, self.rows, self.scale, self.ratio)
+        count_leaves(self.cumulated, stump.feature, stump.bin, stump.missing_leaf, self.rows)
+        kept = fold(logs, self.rows, self.scale, self.ratio)
         self.rounds_since += 1
         if self.rounds_since >= REQUANTISE_EVERY or worn(
-            self.largest, self.ratio, self.totals, self.fresh_totals
+            trail.largest, self.ratio, trail.totals, self.fresh_totals
         ):
             self._requantise()
         else:

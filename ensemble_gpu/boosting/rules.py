@@ -26,6 +26,7 @@ in units of the smallest, so a row of weight 3 equals three rows.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,7 @@ from ensemble_gpu.kernels.protocol import (
     GENTLE,
     MAJORITY,
 )
+from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.model.link import MARGINS, VOTES
 
 
@@ -85,15 +87,23 @@ def best_constant(rule: AdaBoostRule, shares: np.ndarray) -> np.ndarray:
     return odds if rule.n_outputs > 1 else odds[1:]
 
 
-def shrinkage(
-    rule: AdaBoostRule, error: np.ndarray | float, alpha: np.ndarray | float
-) -> np.ndarray:
-    """Z_t, the weight after a round over the weight before it.
+def round_weights(
+    rule: AdaBoostRule, error: float, alpha: float, shares: np.ndarray
+) -> RoundWeights:
+    """Shares of the weight before a round, and Z_t: the mean loss after it over that before it.
 
-    Rules that report Z have it. A vote of weighted error e has (1 - e) exp(-a) + e exp(a), where
-    a = alpha for two classes and alpha / 2 for SAMME (abstaining rows have no part in it).
+    Rules that report Z have it. With W0, W+ and W- the shares of abstaining rows and of those that
+    the vote gets right and wrong,
+
+        Z = W0 + W+ exp(-b) + W- exp(b / (K - 1)),    b = alpha (K - 1) / K for K > 2 classes
+
+    and b = alpha for two: the factor on the mean of exp(-y F), or on SAMME's mean of exp(-F_y),
+    where a learner answers 1 for its class and -1 / (K - 1) for the others (Zhu et al. 2009).
     """
+    abstaining, right, wrong = shares.tolist()
     if rule.kind != MAJORITY:
-        return np.asarray(error)
-    a = np.asarray(alpha) if rule.n_outputs == 1 else np.asarray(alpha) / 2.0
-    return (1.0 - error) * np.exp(-a) + error * np.exp(a)
+        return RoundWeights(abstaining, right, wrong, error)
+    others = max(1, rule.n_outputs - 1)
+    b = alpha if rule.n_outputs == 1 else alpha * others / rule.n_outputs
+    Z = abstaining + right * math.exp(-b) + wrong * math.exp(b / others)
+    return RoundWeights(abstaining, right, wrong, Z)

@@ -41,10 +41,21 @@ Callback = Callable[[RoundInfo], Any]
 
 @dataclass(frozen=True)
 class History:
-    """Losses after each round that was run; empty where they were not computed."""
+    """What is known of each round that was run; empty where it was not computed.
+
+    `training` and `validation` are losses after the round. `weights` [round, 4] are those of
+    AdaBoost: the shares W0, W+ and W- of the weight before the round, of rows that abstain, are
+    voted right and wrong, and Z, the factor of the round on the training loss.
+    """
 
     training: np.ndarray
     validation: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def Z(self) -> np.ndarray:
+        """The factor of each round on the training loss (AdaBoost)."""
+        return self.weights[:, 3]
 
     def plot(self, ax: Any = None) -> Any:
         """Both curves; needs matplotlib. Returns the axes."""
@@ -97,7 +108,7 @@ class Validation:
         self.best, self.best_round = math.inf, 1
 
     def __call__(self, n_rounds: int, round_: Any) -> str | None:
-        self.F = self.F + self.plan.added(round_, self.X, self.where)
+        self.F = self.F + self.plan.learner.added(round_, self.X, self.where)
         self.history.append(self.evaluate(self.F))
         if self.history[-1] < self.best:
             self.best, self.best_round = self.history[-1], n_rounds
@@ -124,7 +135,7 @@ def call_callbacks(
             alpha=round_.alpha,
             validation_loss=validation.history[-1] if validation else None,
             training_loss=training.history[-1] if training else None,
-            **plan.round_info(round_),
+            **plan.learner.round_info(round_),
         )
         answers = [callback(info) for callback in callbacks]
         return "a callback asked to stop" if any(a is True for a in answers) else None

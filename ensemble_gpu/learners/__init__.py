@@ -1,0 +1,1 @@
+"""Weak learners: what a boosting round can add to a model. A new learner is one file here."""

@@ -4,29 +4,28 @@ A tree is grown on the sums of second derivatives H and of minus gradients G: a 
 G_L^2 / H_L + G_R^2 / H_R - G^2 / H, the fall of the loss's quadratic model (twice), and a leaf
 fits -gradient by G / H. For several outputs the gains add up, and a leaf has a value for each.
 Categories are put in order of G / H, and the first of them go left: for one output no other subset
-is better.
+is better. A sum of trees is a Forest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.gradients import Gradients, TreeLeaves
-from ensemble_gpu.boosting.rebuild import Candidate, Rebuild
-from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.nodes import root_key
+from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.tree_protocol import LEAF, VARIANCE, Sample, SplitRule, subset_words
+from ensemble_gpu.learners.protocol import Candidate, Outcome, RoundWeights, shares
 from ensemble_gpu.learners.stump import SplitConstraints
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.model.nodes import Gathered, Nodes
-from ensemble_gpu.trees.build import in_preorder, subset_rows
+from ensemble_gpu.trees.build import to_nodes
 from ensemble_gpu.trees.grow import Grown, Limits, grow
 
 # Any fall of the loss is worth a split.
@@ -65,17 +64,47 @@ class TreeRound:
     alpha: float
     error: float
     perfect: bool = False
+    weights: RoundWeights | None = None
+    trail: Any = None
+
+
+@dataclass(frozen=True)
+class TreeLeaves:
+    """The leaves of a tree: the node that every row has come to, one of n."""
+
+    engine: Engine
+    node: Any
+    n: int
+
+    def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
+        where = self.engine.where
+        xp, node = where.xp, self.node[rows]
+        planes = [F[k, :] + xp.take(where.put(values[k]), node) for k in range(F.shape[0])]
+        return xp.stack(planes)
+
+    def sums(self, q: Any, rows: slice) -> np.ndarray:
+        q = self.engine.where.xp.permute_dims(q, (1, 0))
+        return self.engine.sums_by(self.node[rows], q, self.n).T
 
 
 class Trees:
-    """Trees from the gradients of a round; features are drawn anew for every node."""
+    """Trees from the gradients of a round; features are drawn anew for every node.
+
+    What is drawn is a hash of the seed, the round and the place of the node.
+    """
 
     name = "tree"
 
     def __init__(
-        self, matrix: BinnedMatrix, size: Size, constraints: SplitConstraints, seed: int
+        self,
+        engine: Engine,
+        matrix: BinnedMatrix,
+        size: Size,
+        constraints: SplitConstraints,
+        categories: Categories,
     ) -> None:
-        self.matrix, self.seed = matrix, seed
+        self.engine, self.matrix, self.categories = engine, matrix, categories
+        self.seed = constraints.seed
         self.rule = SplitRule(
             VARIANCE, size.min_samples_leaf, constraints.signs, constraints.categorical,
             constraints.one_category, False,
@@ -83,23 +112,22 @@ class Trees:
         self.limits = Limits(size.depth, size.max_leaf_nodes, 2, LEAST_GAIN, constraints.n_features)
         self.words = subset_words(constraints.categorical, matrix.codes.width)
 
-    def seek(self, gradients: Gradients) -> bool:
+    def seek(self, gradients: Any) -> bool:
         rows = gradients.drawn()
         n_stats = 2 * len(gradients.intercept)
         values = gradients.format.moments(gradients.packed)
-        self.gradients, self.sample = gradients, Sample(rows, None, values, n_stats)
-        self.grower = gradients.engine.grower(self.matrix.codes, self.sample, self.rule)
+        self.number, self.sample = gradients.round, Sample(rows, None, values, n_stats)
+        self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
         self.root = self.grower.total()
         self.n_rows = gradients.n_rows if rows is None else rows.shape[0]
         return self.n_rows > 0 and bool((self.root[: n_stats // 2] > 0).any())
 
     def best(self, barred: list[int]) -> Candidate | None:
-        gradients, codes = self.gradients, self.matrix.codes
-        engine, half = gradients.engine, self.sample.n_stats // 2
-        key = root_key(self.seed, gradients.round)
+        half = self.sample.n_stats // 2
         grown = grow(
-            self.grower, self.rule, self.limits, self.root, self.n_rows, key, self.words, False
-        )
+            self.grower, self.rule, self.limits, self.root, self.n_rows,
+            root_key(self.seed, self.number), self.words, False,
+        )  # fmt: skip
         if len(grown.feature) == 1:
             return None
         H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
@@ -107,34 +135,38 @@ class Trees:
         c = np.where(leaf & (H > 0), S / np.maximum(H, 1), 0.0)
         if self.rule.monotone:
             c = np.where(leaf, np.clip(c, grown.bounds[:, 0], grown.bounds[:, 1]), 0.0)
-        every = self.sample.rows is None
-        node = self.grower.nodes() if every else engine.leaves(codes, grown.code_tree())
-        if every and grown.owner is not None:
-            node = engine.where.xp.take(engine.where.put(grown.owner), node)
-        leaves = TreeLeaves(engine, node, len(leaf))
         gain = float(grown.gain[grown.feature != LEAF].sum())
 
-        def made(values: np.ndarray, alpha: float, error: float) -> TreeRound:
-            return TreeRound(grown, values, alpha, error)
+        def made(values: np.ndarray, alpha: float, error: float, trail: Any) -> TreeRound:
+            return TreeRound(grown, values, alpha, error, trail=trail)
 
-        return Candidate(c, S * leaf, gain, leaves, made, [])
+        return Candidate(c, S * leaf, gain, self._grown_leaves(grown), made, [])
 
+    def _grown_leaves(self, grown: Grown) -> TreeLeaves:
+        """Where the grower has left the rows, if it had all of them."""
+        if self.sample.rows is not None:
+            return self._leaves_of(grown)
+        node, where = self.grower.nodes(), self.engine.where
+        if grown.owner is not None:
+            node = where.xp.take(where.put(grown.owner), node)
+        return TreeLeaves(self.engine, node, len(grown.feature))
 
-@dataclass(frozen=True)
-class TreePlan(Plan):
-    """Rounds of trees: their sum is a Forest."""
+    def _leaves_of(self, grown: Grown) -> TreeLeaves:
+        node = self.engine.leaves(self.matrix.codes, grown.code_tree())
+        return TreeLeaves(self.engine, node, len(grown.feature))
 
-    strategy: Rebuild
-    matrix: BinnedMatrix
-    categories: Categories
-    start: np.ndarray
-    link: str
-    loss: Callable[[Any, Any, Any], float]
-    cheap_loss: bool = False
+    def leaves(self, round_: TreeRound) -> TreeLeaves:
+        return self._leaves_of(round_.grown)
+
+    def random_state(self) -> None:
+        return None
+
+    def restore(self, random_state: Any) -> None:
+        pass
 
     def added(self, round_: TreeRound, X: Any, where: Where) -> Any:
-        tree = self._forest([round_], np.zeros_like(self.start))
-        return self.strategy.gradients.engine.evaluate_forest(X, tree.packed)
+        tree = self._forest([round_], np.zeros(round_.values.shape[0]))
+        return self.engine.evaluate_forest(X, tree.packed)
 
     def round_info(self, round_: TreeRound) -> dict[str, Any]:
         grown = round_.grown
@@ -146,14 +178,16 @@ class TreePlan(Plan):
         names = enumerate(self.categories.names(feature))
         return root | {"categories": [n for code, n in names if words[code // 64] >> code % 64 & 1]}
 
-    def outcome(self, rounds: Sequence[TreeRound], n_features: int) -> Outcome:
-        gains = np.zeros(n_features)
+    def outcome(
+        self, rounds: Sequence[TreeRound], start: np.ndarray, constant: np.ndarray
+    ) -> Outcome:
+        p = len(self.matrix.edges)
+        gains = np.zeros(p)
         for round_ in rounds:
             inner = round_.grown.feature != LEAF
-            gains += np.bincount(
-                round_.grown.feature[inner], round_.grown.gain[inner], minlength=n_features
-            )
-        return Outcome(self._forest(rounds, self.start), shares(gains))
+            feature, gain = round_.grown.feature[inner], round_.grown.gain[inner]
+            gains += np.bincount(feature, gain, minlength=p)
+        return Outcome(self._forest(rounds, start), shares(gains))
 
     def _forest(self, rounds: Sequence[TreeRound], intercept: np.ndarray) -> Forest:
         """The sum of the rounds' trees."""
@@ -166,7 +200,7 @@ class TreePlan(Plan):
             subsets.append(own)
             n_subsets += len(own)
         return Forest(
-            gathered.nodes() if rounds else self._no_nodes(),
+            gathered.nodes() if rounds else _no_nodes(len(intercept)),
             np.array(starts, dtype=np.int64),
             len(self.matrix.edges),
             subsets=np.concatenate(subsets) if rounds else None,
@@ -175,33 +209,15 @@ class TreePlan(Plan):
             average=False,
         )
 
-    def _no_nodes(self) -> Nodes:
-        none, values = np.zeros(0), np.zeros((0, len(self.start)))
-        return Nodes(none, none, none, none, none, none, values, none, none, none)
-
     def _nodes(self, grown: Grown, values: np.ndarray) -> tuple[Nodes, np.ndarray]:
-        """The nodes in preorder, and the subsets of those that test a categorical feature."""
-        order, left, right = in_preorder(grown)
-        feature, last_bin = grown.feature[order], grown.bin[order]
-        inner = feature != LEAF
-        tested = inner & (last_bin < 0)
-        cut = inner & ~tested
-        threshold = np.full(len(order), np.nan)
-        threshold[cut] = [
-            self.matrix.threshold(f, b)
-            for f, b in zip(feature[cut].tolist(), last_bin[cut].tolist(), strict=True)
-        ]
-        half = values.shape[0]
-        nodes = Nodes(
-            feature,
-            threshold,
-            grown.missing_left[order] & inner,
-            left,
-            right,
-            subset_rows(tested),
-            values.T[order],
-            np.zeros(len(order)),
-            grown.n_rows[order],
-            grown.sums[order, :half].sum(axis=1).astype(np.float64),
-        )
-        return nodes, grown.subset[order[tested]]
+        def thresholds(at: np.ndarray) -> list[float]:
+            pairs = zip(grown.feature[at].tolist(), grown.bin[at].tolist(), strict=True)
+            return [self.matrix.threshold(f, b) for f, b in pairs]
+
+        weight = grown.sums[:, : values.shape[0]].sum(axis=1).astype(np.float64)
+        return to_nodes(grown, thresholds, values.T, np.zeros(len(weight)), weight)
+
+
+def _no_nodes(n_outputs: int) -> Nodes:
+    none, values = np.zeros(0), np.zeros((0, n_outputs))
+    return Nodes(none, none, none, none, none, none, values, none, none, none)

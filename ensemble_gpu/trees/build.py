@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -121,47 +122,44 @@ def _more_sums(
     return sums
 
 
+def to_nodes(
+    grown: Grown, thresholds: Callable[[np.ndarray], Any], values: np.ndarray,
+    impurity: np.ndarray, weight: np.ndarray,
+) -> tuple[Nodes, np.ndarray]:  # fmt: skip
+    """The nodes in preorder, and the subsets of those that test a categorical feature.
+
+    `thresholds(nodes)` are those of nodes that have one; values, impurity and weight have an entry
+    for each node of the grown tree.
+    """
+    order, left, right = in_preorder(grown)
+    feature = grown.feature[order]
+    inner = feature != LEAF
+    tested = inner & (grown.bin[order] < 0)
+    threshold, cut = np.full(len(order), np.nan), inner & ~tested
+    threshold[cut] = thresholds(order[cut])
+    nodes = Nodes(
+        feature, threshold, grown.missing_left[order] & inner, left, right, subset_rows(tested),
+        values[order], impurity[order], grown.n_rows[order], weight[order],
+    )  # fmt: skip
+    return nodes, grown.subset[order[tested]]
+
+
 def to_forest(
     grown: Grown, described: Described, matrix: BinnedMatrix, statistics: Statistics,
     categories: dict[int, np.ndarray],
 ) -> Forest:  # fmt: skip
     """The grown tree as a model: thresholds instead of bins, values instead of sums."""
-    order, left, right = in_preorder(grown)
-    feature, sums = grown.feature[order], grown.sums[order]
-    inner = feature != LEAF
-    tested = inner & (grown.bin[order] < 0)
-    rest = None if described.rest is None else described.rest[order]
-    values = statistics.values(sums, rest)
+
+    def thresholds(at: np.ndarray) -> np.ndarray:
+        return matrix.middles(grown.feature[at], grown.bin[at], grown.above[at])
+
+    values = statistics.values(grown.sums, described.rest)
     if grown.bounds.shape[1]:
-        values = _clipped(values, grown.bounds[order], statistics)
-    nodes = Nodes(
-        feature,
-        _thresholds(grown, matrix, order, inner & ~tested),
-        grown.missing_left[order] & inner,
-        left,
-        right,
-        subset_rows(tested),
-        values,
-        described.impurity[order],
-        grown.n_rows[order],
-        statistics.weight(sums) * statistics.weight_unit,
-    )
-    return Forest(
-        nodes,
-        np.zeros(1, dtype=np.int64),
-        len(matrix.edges),
-        subsets=grown.subset[order[tested]],
-        categories=categories,
-    )
-
-
-def _thresholds(
-    grown: Grown, matrix: BinnedMatrix, order: np.ndarray, at: np.ndarray
-) -> np.ndarray:
-    """Of the nodes `at` in this order; NaN elsewhere."""
-    threshold, nodes = np.full(len(order), np.nan), order[at]
-    threshold[at] = matrix.middles(grown.feature[nodes], grown.bin[nodes], grown.above[nodes])
-    return threshold
+        values = _clipped(values, grown.bounds, statistics)
+    weight = statistics.weight(grown.sums) * statistics.weight_unit
+    nodes, subsets = to_nodes(grown, thresholds, values, described.impurity, weight)
+    root = np.zeros(1, dtype=np.int64)
+    return Forest(nodes, root, len(matrix.edges), subsets=subsets, categories=categories)
 
 
 def _clipped(values: np.ndarray, bounds: np.ndarray, statistics: Statistics) -> np.ndarray:

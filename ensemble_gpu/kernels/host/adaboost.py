@@ -29,7 +29,7 @@ def _limited(value):
 
 
 @njit(cache=True, nogil=True)
-def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
+def _solve_pairs(kind, sums, scale, rate, smoothing, values, shares):
     """A value per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old."""
     total = 0.0
     for g in range(sums.shape[0]):
@@ -44,21 +44,24 @@ def _solve_pairs(kind, sums, scale, rate, smoothing, values, logs):
             if leaf != ABSTAIN:
                 c = _limited(rate * _leaf_value(kind, plus, minus, total * smoothing))
             values[k, leaf] = c
-            logs[2 * k, leaf] = -c
-            logs[2 * k + 1, leaf] = c
             after += plus * exp(-c) + minus * exp(c)
+            if c == 0.0:
+                shares[0] += (plus + minus) / total
+            else:
+                shares[1] += (plus if c > 0.0 else minus) / total
+                shares[2] += (minus if c > 0.0 else plus) / total
     return after / total, rate
 
 
 @njit(cache=True, nogil=True)
-def _solve_votes(sums, scale, rate, values, logs):
+def _solve_votes(sums, scale, rate, values, shares):
     """Each leaf votes for its heaviest class; returns (e_t, alpha_t).
 
     One output (two classes): the leaf adds +-alpha, and every row's weight changes.
     K outputs (SAMME): the leaf adds alpha to its class; the weights of the other classes grow.
     """
     n_classes = sums.shape[0]
-    wrong, voting = 0.0, 0.0
+    wrong, voting, abstaining = 0.0, 0.0, 0.0
     vote = np.zeros(2, dtype=np.int64)
     for leaf in range(2):
         heaviest = -1.0
@@ -71,33 +74,48 @@ def _solve_votes(sums, scale, rate, values, logs):
                 vote[leaf] = c
         wrong += leaf_total - heaviest
         voting += leaf_total
+    for c in range(n_classes):
+        abstaining += scale[c] * sums[c, ABSTAIN]
     error = wrong / voting
+    whole = voting + abstaining
+    shares[0], shares[1], shares[2] = abstaining / whole, (voting - wrong) / whole, wrong / whole
     e = max(error, SMALLEST_ERROR)
     alpha = _limited(rate * (log((1.0 - e) / e) + log(n_classes - 1.0)))
-    values.fill(0.0)
-    logs.fill(0.0)
     if values.shape[0] == 1:
         alpha = 0.5 * alpha
         for leaf in range(2):
             values[0, leaf] = alpha if vote[leaf] == 1 else -alpha
-            logs[0, leaf] = values[0, leaf]
-            logs[1, leaf] = -values[0, leaf]
         return error, alpha
     for leaf in range(2):
         values[vote[leaf], leaf] = alpha
-        for c in range(n_classes):
-            if c != vote[leaf]:
-                logs[c, leaf] = alpha
     return error, alpha
 
 
 @njit(cache=True, nogil=True)
-def solve(kind, sums, scale, rate, smoothing, values, logs):
+def solve(kind, sums, scale, rate, smoothing, values, shares):
     """From the leaf sums of a split to a stump.
 
-    Fills values[output, leaf] (what the model adds) and logs[group, leaf] (the logarithm of the
-    factor on the weights); returns the round's weighted error or Z, and its alpha.
+    Fills values[output, leaf] (what the model adds) and shares (of the weight: abstaining, right,
+    wrong), which hold zeros; returns the round's weighted error or Z, and its alpha.
     """
     if kind == MAJORITY:
-        return _solve_votes(sums, scale, rate, values, logs)
-    return _solve_pairs(kind, sums, scale, rate, smoothing, values, logs)
+        return _solve_votes(sums, scale, rate, values, shares)
+    return _solve_pairs(kind, sums, scale, rate, smoothing, values, shares)
+
+
+@njit(cache=True, nogil=True)
+def log_factors(kind, values, alpha, logs):
+    """logs[group, leaf], the logarithm of the factor on the weights, of a stump's leaf values.
+
+    Pairs: -c for the positive and c for the negative rows of an output. Votes of two classes the
+    same, class 0 being the negative one; SAMME: alpha for the classes a leaf does not vote for.
+    """
+    for leaf in range(N_LEAVES):
+        for k in range(values.shape[0]):
+            c = values[k, leaf]
+            if kind != MAJORITY:
+                logs[2 * k, leaf], logs[2 * k + 1, leaf] = -c, c
+            elif values.shape[0] == 1:
+                logs[0, leaf], logs[1, leaf] = c, -c
+            else:
+                logs[k, leaf] = 0.0 if leaf == ABSTAIN or c == alpha else alpha

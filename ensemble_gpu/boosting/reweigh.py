@@ -1,4 +1,4 @@
-"""AdaBoost with any classifier: learners that are cloned, fitted and weighed.
+"""The reweigh strategy, AdaBoost with any classifier: learners are cloned, fitted and weighed.
 
 D_t are the weights of the rows, which sum to 1. Round t fits a clone h_t of the learner with sample
 weights W D_t, or, where it takes none, on n rows drawn from D_t. W is the sum of the sample weights
@@ -21,26 +21,26 @@ sample weights), the smoothing of the stumps (boosting/rules.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
-from ensemble_gpu.boosting.rules import rule_for, shrinkage
-from ensemble_gpu.boosting.strategy import Outcome, Plan, shares
+from ensemble_gpu.boosting.rules import round_weights, rule_for
+from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
-from ensemble_gpu.model.committee import Committee, Voice, check_reach
+from ensemble_gpu.learners.classifier import Member, Members
+from ensemble_gpu.learners.protocol import RoundWeights
+from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns, log_loss
 
-VARIANTS = ("real", "discrete")
 # A resample that holds one class only is drawn again, so often at the most.
 MOST_DRAWS = 10
 # However light a row has become, a learner still sees it.
@@ -49,56 +49,20 @@ LEAST_WEIGHT = 1e-300
 LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e100
 
 
-def check_learner(estimator: Any, variant: str) -> None:
-    """Raise unless AdaBoost's `estimator` is a classifier that the variant can use."""
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"estimator must be an instance of a classifier; got the class {estimator.__name__}: "
-            f"write {estimator.__name__}()."
-        )
-    needed = ("fit", "predict", "get_params", "__sklearn_tags__")
-    if not all(hasattr(estimator, name) for name in needed) or not is_classifier(estimator):
-        raise TypeError(
-            "estimator must be None (the stump) or a scikit-learn classifier, with fit and "
-            f"predict; got {estimator!r}."
-        )
-    if variant not in VARIANTS:
-        raise ValueError(
-            f"variant must be one of {', '.join(map(repr, VARIANTS))} where an estimator is given; "
-            f"got {variant!r}, which is for stumps (estimator=None)."
-        )
-    if variant == "real" and not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"variant='real' needs probabilities, and {type(estimator).__name__} has no "
-            "predict_proba; use variant='discrete'."
-        )
-
-
-@dataclass(frozen=True)
-class Member:
-    """A round: a fitted learner, whose answers the model adds times alpha."""
-
-    name: ClassVar[str] = "learner"
-
-    learner: Any
-    alpha: float
-    error: float
-    perfect: bool
-
-
 @dataclass(frozen=True)
 class Verdict:
     """What a learner's answers on the training rows come to.
 
-    `change` is added to the rows' log weights, `factor` is the total weight after it over the one
-    before, `useful` whether the learner is better than chance.
+    `change` is added to the rows' log weights, `useful` says whether the learner is better than
+    chance, `wrong` which rows it gets wrong.
     """
 
     error: float
     alpha: float
     change: np.ndarray
-    factor: float
+    wrong: np.ndarray
     useful: bool
+    weights: RoundWeights
 
 
 def judge_votes(D: np.ndarray, wrong: np.ndarray, rate: float, n_classes: int) -> Verdict:
@@ -112,11 +76,12 @@ def judge_votes(D: np.ndarray, wrong: np.ndarray, rate: float, n_classes: int) -
         change = np.where(wrong, alpha, -alpha)
     else:
         change = np.where(wrong, alpha, 0.0)
-    factor = float(shrinkage(rule_for("discrete", n_classes), error, alpha))
-    return Verdict(error, alpha, change, factor, error < chance * (1.0 - NO_GAIN))
+    shares = np.array([0.0, 1.0 - error, error])
+    weights = round_weights(rule_for("discrete", n_classes), error, alpha, shares)
+    return Verdict(error, alpha, change, wrong, error < chance * (1.0 - NO_GAIN), weights)
 
 
-def judge_confidences(D: np.ndarray, own: np.ndarray, rate: float) -> Verdict:
+def judge_confidences(D: np.ndarray, own: np.ndarray, wrong: np.ndarray, rate: float) -> Verdict:
     """The real variant; `own` is h_c, what the learner says for a row's own class.
 
     It is useful where the loss begins to fall along h, however small nu is, and has not risen
@@ -125,11 +90,12 @@ def judge_confidences(D: np.ndarray, own: np.ndarray, rate: float) -> Verdict:
     change = -rate * own
     Z = float((D * np.exp(change)).sum())
     useful = float((D * own).sum()) > NO_GAIN and Z < 1.0 + NO_GAIN
-    return Verdict(Z, rate, change, Z, useful)
+    error = float(D[wrong].sum())
+    return Verdict(Z, rate, change, wrong, useful, RoundWeights(0.0, 1.0 - error, error, Z))
 
 
-class Foreign:
-    """The strategy: fit a learner to the weights, judge it, let the weights follow."""
+class Reweigh:
+    """Fit a learner to the weights, judge it, let the weights follow."""
 
     def __init__(
         self, learner: Any, rows: Rows, voice: Voice, rate: float, seed: int, where: Where
@@ -144,34 +110,44 @@ class Foreign:
         self.total = max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
         self.weighs = has_fit_parameter(learner, "sample_weight")
         self.generator = np.random.default_rng(seed)
-        self.verdict: Verdict | None = None
-        self.round, self.loss, self.reason = 0, 1.0, ""
+        self.n_followed, self.loss, self.reason = 0, 1.0, ""
+        # Found on the way to the last round; it could be found from the round as well.
+        self.found: tuple[Member, Verdict] | None = None
 
     def best(self) -> Member | None:
-        D = np.exp(self.logs - self.logs.max())
-        D = D / D.sum()
+        D = self._distribution()
         learner = self._fitted(D)
         if learner is None:
             self.reason = f"{MOST_DRAWS} resamples of the rows held one class only"
-            if self.round == 0:
+            if self.n_followed == 0:
                 raise ValueError(
                     f"estimator {type(self.learner).__name__} takes no sample weights, and "
                     f"{self.reason}; give more rows or even weights."
                 )
             return None
+        verdict = self._judged(learner, D)
+        if not verdict.useful:
+            self._give_up(verdict)
+            return None
+        member = Member(
+            learner, verdict.alpha, verdict.error, not verdict.wrong.any(), verdict.weights,
+            self.generator.bit_generator.state,
+        )  # fmt: skip
+        self.found = member, verdict
+        return member
+
+    def _distribution(self) -> np.ndarray:
+        D = np.exp(self.logs - self.logs.max())
+        return D / D.sum()
+
+    def _judged(self, learner: Any, D: np.ndarray) -> Verdict:
+        """What the learner's answers on the training rows come to."""
         h = as_columns(self.where.host(self.voice(learner, self.rows.X, self.where)), np)
         wrong = h.argmax(axis=1) != self.y
         if self.voice.least is None:
-            verdict = judge_votes(D, wrong, self.rate, self.voice.n_classes)
-        else:
-            rate = min(self.rate, MOST_CONFIDENT / self.voice.span)
-            verdict = judge_confidences(D, h[np.arange(len(D)), self.y], rate)
-        if not verdict.useful:
-            self._give_up(verdict, float(D[wrong].sum()))
-            return None
-        self.verdict = verdict
-        self.round += 1
-        return Member(learner, verdict.alpha, verdict.error, perfect=not wrong.any())
+            return judge_votes(D, wrong, self.rate, self.voice.n_classes)
+        rate = min(self.rate, MOST_CONFIDENT / self.voice.span)
+        return judge_confidences(D, h[np.arange(len(D)), self.y], wrong, rate)
 
     def _fitted(self, D: np.ndarray) -> Any | None:
         """A clone of the learner, fitted to D; None where no resample holds two classes."""
@@ -198,13 +174,14 @@ class Foreign:
         seeds = {name: int(self.generator.integers(2**31 - 1)) for name in sorted(names)}
         return learner.set_params(**seeds) if seeds else learner
 
-    def _give_up(self, verdict: Verdict, error: float) -> None:
+    def _give_up(self, verdict: Verdict) -> None:
         """Why the rounds end here; an error where it is the first."""
+        error = verdict.weights.wrong
         if self.voice.least is None:
             self.reason = f"no learner is better than chance (its weighted error: {error:.6f})"
         else:
             self.reason = f"no learner lowers the loss any further (its Z: {verdict.error:.6f})"
-        if self.round:
+        if self.n_followed:
             return
         name, K = type(self.learner).__name__, self.voice.n_classes
         chance = 1.0 - 1.0 / K
@@ -220,46 +197,23 @@ class Foreign:
         )
 
     def training_loss(self, member: Member) -> float:
-        """Mean of the weights, relative to the first round's."""
-        assert self.verdict is not None
-        return self.loss * self.verdict.factor
+        """Mean loss, relative to that of the outputs 0."""
+        assert member.weights is not None
+        return self.loss * member.weights.Z
 
     def follow(self, member: Member) -> None:
-        assert self.verdict is not None
+        if self.found is not None and self.found[0] is member:
+            verdict = self.found[1]
+        else:
+            verdict = self._judged(member.learner, self._distribution())
+        self.found = None
         self.loss = self.training_loss(member)
-        self.logs = self.logs + self.verdict.change
+        self.logs = self.logs + verdict.change
+        self.n_followed += 1
+        self.generator.bit_generator.state = member.trail
 
 
-@dataclass(frozen=True)
-class CommitteePlan(Plan):
-    """Learners: rounds become a committee."""
-
-    strategy: Foreign
-    voice: Voice
-    start: np.ndarray
-    link: str
-    loss: Callable[[Any, Any, Any], float]
-    cheap_loss: bool = True
-
-    def added(self, member: Member, X: Any, where: Where) -> Any:
-        return member.alpha * self.voice(member.learner, X, where)
-
-    def round_info(self, member: Member) -> dict[str, Any]:
-        return {"feature": None, "threshold": None}
-
-    def outcome(self, rounds: Sequence[Member], n_features: int) -> Outcome:
-        learners = tuple(member.learner for member in rounds)
-        alphas = np.array([member.alpha for member in rounds], dtype=np.float64)
-        model = Committee(learners, alphas, voice=self.voice, n_features=n_features)
-        if not all(hasattr(learner, "feature_importances_") for learner in learners):
-            return Outcome(model, None)
-        errors = np.array([member.error for member in rounds])
-        worth = alphas if self.voice.least is None else np.maximum(-np.log(errors), 0.0)
-        own = np.array([learner.feature_importances_ for learner in learners])
-        return Outcome(model, shares(worth @ own))
-
-
-def foreign_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> CommitteePlan:
+def reweigh_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> Plan:
     """From the parameters of an AdaBoost to what the loop runs on."""
     xp, n_classes = here.xp, len(estimator.classes_)
     if keep is not None:
@@ -271,12 +225,14 @@ def foreign_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> C
     voice = Voice(n_classes, least)
     seed = draw_seed(estimator.random_state)
     rate = float(estimator.learning_rate)
-    return CommitteePlan(
-        Foreign(estimator.estimator, rows, voice, rate, seed, here),
-        voice,
+    return Plan(
+        Reweigh(estimator.estimator, rows, voice, rate, seed, here),
+        Members(voice, estimator.n_features_in_),
+        np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
         voice.link,
         lambda F, target, weights: log_loss(F, target, weights, voice.link, here),
+        cheap_loss=True,
     )
 
 

@@ -1,0 +1,81 @@
+"""Any classifier as the weak learner of AdaBoost: clones, fitted to weights, are a Committee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.learners.protocol import Outcome, RoundWeights, alphas_and_errors, shares
+from ensemble_gpu.model.committee import Committee, Voice
+
+VARIANTS = ("real", "discrete")
+
+
+def check_learner(estimator: Any, variant: str) -> None:
+    """Raise unless AdaBoost's `estimator` is a classifier that the variant can use."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be an instance of a classifier; got the class {estimator.__name__}: "
+            f"write {estimator.__name__}()."
+        )
+    needed = ("fit", "predict", "get_params", "__sklearn_tags__")
+    if not all(hasattr(estimator, name) for name in needed) or not is_classifier(estimator):
+        raise TypeError(
+            "estimator must be None (the stump) or a scikit-learn classifier, with fit and "
+            f"predict; got {estimator!r}."
+        )
+    if variant not in VARIANTS:
+        raise ValueError(
+            f"variant must be one of {', '.join(map(repr, VARIANTS))} where an estimator is given; "
+            f"got {variant!r}, which is for stumps (estimator=None)."
+        )
+    if variant == "real" and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"variant='real' needs probabilities, and {type(estimator).__name__} has no "
+            "predict_proba; use variant='discrete'."
+        )
+
+
+@dataclass(frozen=True)
+class Member:
+    """A round: a fitted learner, whose answers the model adds times alpha."""
+
+    name: ClassVar[str] = "learner"
+
+    learner: Any
+    alpha: float
+    error: float
+    perfect: bool
+    weights: RoundWeights | None = None
+    trail: Any = None
+
+
+@dataclass(frozen=True)
+class Members:
+    """Fitted classifiers in a model: rounds become a committee."""
+
+    name: ClassVar[str] = "learner"
+
+    voice: Voice
+    n_features: int
+
+    def added(self, member: Member, X: Any, where: Where) -> Any:
+        return member.alpha * self.voice(member.learner, X, where)
+
+    def round_info(self, member: Member) -> dict[str, Any]:
+        return {"feature": None, "threshold": None}
+
+    def outcome(self, rounds: Sequence[Member], start: np.ndarray, constant: np.ndarray) -> Outcome:
+        learners = tuple(member.learner for member in rounds)
+        alphas, errors = alphas_and_errors(rounds)
+        model = Committee(learners, alphas, voice=self.voice, n_features=self.n_features)
+        if not all(hasattr(learner, "feature_importances_") for learner in learners):
+            return Outcome(model, None)
+        worth = alphas if self.voice.least is None else np.maximum(-np.log(errors), 0.0)
+        own = np.array([learner.feature_importances_ for learner in learners])
+        return Outcome(model, shares(worth @ own))
