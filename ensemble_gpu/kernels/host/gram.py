@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fall(S, H, last_bin, missing_leaf, units):
     """By how much leaf values lower the sum of w r^2: sum of v (2 S_l - v H_l) over the leaves.
 
@@ -16,8 +16,10 @@ def fall(S, H, last_bin, missing_leaf, units):
     """
     width = H.shape[0]
     total = 0.0
+    s_leaf, h_leaf = np.zeros(N_LEAVES, dtype=np.int64), np.zeros(N_LEAVES, dtype=np.int64)
     for k in range(S.shape[0]):
-        s_leaf, h_leaf = np.zeros(N_LEAVES, dtype=np.int64), np.zeros(N_LEAVES, dtype=np.int64)
+        for leaf in range(N_LEAVES):
+            s_leaf[leaf], h_leaf[leaf] = 0, 0
         for code in range(width):
             leaf = LEFT if code <= last_bin else RIGHT
             if code == width - 1:
@@ -35,7 +37,7 @@ def rounded_units(c: np.ndarray, rate: float) -> np.ndarray:
     return np.rint(rate * c).astype(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate(table):
     """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
     for c in range(1, table.shape[0] - 1):
@@ -45,7 +47,7 @@ def accumulate(table):
                 here[b] += before[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subtract(S, H, table, last_bin, missing, values):
     """S[k, f, b] -= values[k, leaf] times the weight of the leaf's rows with code b in f.
 
