@@ -24,6 +24,8 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ensemble_gpu.kernels.linking import PIPELINES
+
 # Folders of kernels/ that hold nothing that is compiled for the host.
 APART = {"cuda", "reference"}
 COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
@@ -67,7 +69,7 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
     """Compile a function that Python calls."""
     if function is None:
         return kernel
-    compiled = njit(**COMMON)(function)
+    compiled = njit(**COMMON, pipeline_class=PIPELINES.get("kernel"))(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:
@@ -91,5 +93,5 @@ def inner(
 ) -> Any:
     """Compile a function that only compiled functions call; with or without options."""
     options: dict[str, Any] = {"inline": inline, "forceinline": forceinline, "fastmath": fastmath}
-    declare = njit(**COMMON, **UNWRAPPED, **options)
+    declare = njit(**COMMON, **UNWRAPPED, **options, pipeline_class=PIPELINES.get("inner"))
     return declare if function is None else declare(function)
