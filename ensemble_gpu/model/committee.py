@@ -23,18 +23,21 @@ import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
-from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.link import MARGINS, VOTES
 from ensemble_gpu.model.stages import stages
 
 
 def check_reach(learner: Any, where: Where) -> None:
-    """Raise where a learner would be given arrays that it cannot take."""
-    if where is not NUMPY and not isinstance(learner, ArrayEstimator):
+    """Raise where a learner would be given arrays that it cannot take.
+
+    Estimators of this package say `takes_any_array`; of others only NumPy is assumed.
+    """
+    if where is not NUMPY and not getattr(learner, "takes_any_array", False):
         raise ValueError(
-            f"{type(learner).__name__} takes arrays of the host; X is {where}. device='cpu' copies "
-            "X to the host; or move it there before the call."
+            f"{type(learner).__name__} works on NumPy arrays; X is {where}, and nothing is moved "
+            "silently. device='cpu' copies X to the host; an estimator of this package works where "
+            "X is."
         )
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
-from ensemble_gpu.data.categories import encode
+from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.kernels.select import engine_for, engine_view
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.inputs import rows_of
