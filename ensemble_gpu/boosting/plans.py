@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import StumpPlan
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
@@ -41,7 +42,7 @@ from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
 from ensemble_gpu.learners.tree import Size, TreePlan, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
-from ensemble_gpu.model.link import log_loss, weighted_mean
+from ensemble_gpu.model.link import log_loss
 
 GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)

@@ -13,11 +13,11 @@ from ensemble_gpu.losses.base import (
     CLASSIFICATION,
     REGRESSION,
     Loss,
-    increasing_root,
     no_hessian,
     scaled,
 )
 from ensemble_gpu.losses.regression import weighted_quantile
+from ensemble_gpu.losses.roots import increasing_root
 
 ALLOWED_LINKS = {
     CLASSIFICATION: ("logistic", "margins", "linear"),
@@ -41,7 +41,7 @@ class CustomLoss(Loss):
 
     task            "regression": y real; "classification": two classes, y in {-1, +1}
     link_name       "identity" (default), "log"; for classes "logistic" (default), "margins",
-                    "linear": see losses/links.py
+                    "linear": see model/link.py
     convex, curvature, calibrated, longest_step   what is known of the loss (`Facts`)
 
         log_cosh = CustomLoss(lambda y, F: ..., lambda y, F: ..., name="log-cosh", convex=True)

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.exponentials import bounded, largest_exponent, softplus
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import CLASSIFICATION, Loss, weighted_mean
-from ensemble_gpu.losses.links import bounded, largest_exponent
+from ensemble_gpu.losses.base import CLASSIFICATION, Loss
 
 EPSILON = 2.0**-52
 
@@ -39,7 +40,7 @@ class Margin(Loss):
         raise NotImplementedError
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        share = weighted_mean((y > 0.0).astype(np.float64), weights)
+        share = weighted_mean((y > 0.0).astype(np.float64), weights, NUMPY)
         return np.array([self.minimiser(share)])
 
     def check_target(self, y: np.ndarray, name: str = "y") -> None:
@@ -210,13 +211,6 @@ class Hinge(Margin):
 
     def minimiser(self, eta: float) -> float:
         return float(np.sign(2.0 * eta - 1.0))
-
-
-def softplus(x: Any, exp: Any) -> Any:
-    """Ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
-    where = locate(x)
-    xp = where.xp
-    return xp.maximum(x, where.full(0.0, x.dtype)) + xp.log1p(exp(-xp.abs(x)))
 
 
 def shortfall(y: Any, F: Any) -> Any:

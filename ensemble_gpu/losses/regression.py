@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.exponentials import bounded
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.parameters import check_real
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import REGRESSION, Loss, increasing_root, scaled, weighted_mean
-from ensemble_gpu.losses.links import bounded
+from ensemble_gpu.losses.base import REGRESSION, Loss, scaled
+from ensemble_gpu.losses.roots import increasing_root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Squared(Loss):
         return 2.0 * (F - y), locate(F).xp.full_like(F, 2.0)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        return np.array([weighted_mean(y, weights)])
+        return np.array([weighted_mean(y.astype(np.float64), weights, NUMPY)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +162,8 @@ class Poisson(Loss):
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Ln of the mean; of the smallest number, -708, where all counts are zero."""
-        return np.array([log(max(weighted_mean(y, weights), float(np.finfo(np.float64).tiny)))])
+        mean = weighted_mean(y.astype(np.float64), weights, NUMPY)
+        return np.array([log(max(mean, float(np.finfo(np.float64).tiny)))])
 
     def check_target(self, y: np.ndarray, name: str = "y") -> None:
         super().check_target(y, name)

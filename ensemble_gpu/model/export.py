@@ -216,8 +216,8 @@ def export_text(
     check_max_depth(max_depth)
     words = words_of(model, feature_names, class_names, category_names, decimals)
     forest = words.forest
-    span = forest._span(tree)
-    depth = forest._depths
+    span = forest.span(tree)
+    depth = forest.depths
     deepest = forest.depth(tree) if max_depth is None else max_depth
     branch: dict[int, str] = {}
     lines = []

@@ -58,7 +58,7 @@ def plot_tree(
     """
     check_max_depth(max_depth)
     words = words_of(model, feature_names, class_names, category_names, decimals)
-    span = words.forest._span(tree)
+    span = words.forest.span(tree)
     at = _layout(words.forest, span, max_depth)
     texts = {i: _text(words, i, is_cut) for i, (_, _, is_cut) in at.items()}
     longest = max(len(line) for text in texts.values() for line in text)
@@ -85,7 +85,7 @@ def plot_tree(
 
 def _layout(forest: Forest, span: slice, max_depth: int | None) -> dict[int, Node]:
     """Where the nodes are drawn: leaves side by side, a parent amid its children."""
-    nodes, depth = forest.nodes, forest._depths
+    nodes, depth = forest.nodes, forest.depths
     deepest = np.inf if max_depth is None else max_depth + 1
     shown = [i for i in range(span.start, span.stop) if depth[i] <= deepest]
     at: dict[int, Node] = {}
