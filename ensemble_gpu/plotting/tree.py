@@ -10,7 +10,7 @@ import numpy as np
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import Words, check_max_depth, words_of
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.plotting.curves import GREY, _class_colours, _pyplot
+from ensemble_gpu.plotting.axes import GREY, class_colours, pyplot
 
 # Of a box, in units of one leaf's width and one level's height.
 BOX_WIDTH, BOX_HEIGHT = 0.92, 0.52
@@ -119,7 +119,7 @@ def _new_axes(n_across: float, n_levels: float, longest: int) -> Any:
     across = min(2.4, max(0.95, 0.25 + 0.073 * longest)) * n_across
     size = (max(4.0, across + 0.3), max(2.4, INCHES_PER_LEVEL * n_levels + 0.6))
     size = (min(size[0], MOST_INCHES), min(size[1], MOST_INCHES))
-    figure, ax = _pyplot().subplots(figsize=size, layout="constrained")
+    figure, ax = pyplot().subplots(figsize=size, layout="constrained")
     ax.set_axis_off()
     figure.draw_without_rendering()  # so that the axes know their size
     return ax
@@ -143,14 +143,14 @@ def _painter(words: Words, span: slice) -> Any:
     nodes = words.forest.nodes
     values, is_leaf = nodes.value, nodes.feature == LEAF
     if words.shares:
-        colours = _class_colours(values.shape[1])
+        colours = class_colours(values.shape[1])
         return lambda i: colours[int(np.argmax(values[i]))]
     if values.shape[1] > 1:
         return lambda i: GREY
     known = np.ones_like(is_leaf) if words.forest.average else is_leaf
     first = values[span, 0][known[span]]
     low, width = float(first.min()), float(np.ptp(first)) or 1.0
-    scale = _pyplot().cm.viridis
+    scale = pyplot().cm.viridis
     return lambda i: scale((float(values[i, 0]) - low) / width) if known[i] else GREY
 
 
@@ -226,7 +226,7 @@ def _draw_scores(ax: Any, x: float, level: int, scores: np.ndarray) -> None:
     """Bars on a line along the bottom of the box; scores from -1 to 1."""
     step = 0.92 * BOX_WIDTH / len(scores)
     at = x + step * (np.arange(len(scores)) - 0.5 * (len(scores) - 1))
-    colours = _class_colours(len(scores))
+    colours = class_colours(len(scores))
     bars = {"width": 0.8 * step, "bottom": level + 0.17, "color": colours, "zorder": 4}
     ax.bar(at, -0.085 * scores, **bars)  # the axis points down
     ends = x + 0.46 * BOX_WIDTH * np.array([-1.0, 1.0])
@@ -240,7 +240,7 @@ def _draw_shares(ax: Any, x: float, level: int, values: np.ndarray) -> None:
         return
     ends = np.concatenate([[0.0], np.cumsum(positive / positive.sum())])
     left, width = x - 0.46 * BOX_WIDTH, 0.92 * BOX_WIDTH
-    for k, colour in enumerate(_class_colours(len(values))):
+    for k, colour in enumerate(class_colours(len(values))):
         ax.barh(
             level + 0.19, width * (ends[k + 1] - ends[k]), height=0.06,
             left=left + width * ends[k], color=colour, zorder=4,
@@ -252,7 +252,7 @@ def _draw_legend(ax: Any, words: Words, font: float) -> None:
     from matplotlib.patches import Patch
 
     names = words.classes or []
-    colours = _class_colours(len(names)) if names else []
+    colours = class_colours(len(names)) if names else []
     handles = [Patch(color=c, label=n) for n, c in zip(names, colours, strict=True)]
     dot = Line2D([], [], marker="o", color=GREY, linestyle="", markersize=6, label="missing values")
     ax.legend(
