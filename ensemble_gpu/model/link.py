@@ -133,7 +133,8 @@ def probabilities(F: Any, link: str, where: Where) -> Any:
     """
     of_rows = LINKS[link].probabilities
     if of_rows is None:
-        raise ValueError(f"link must be one of a classifier; got {link!r}.")
+        allowed = ", ".join(repr(name) for name in LINKS if LINKS[name].probabilities)
+        raise ValueError(f"link must be one of {allowed} for probabilities; got {link!r}.")
     if where is not NUMPY or F.shape[0] <= BLOCK_ROWS:
         return of_rows(F, where)
     p = where.xp.empty((F.shape[0], max(2, F.shape[1])), dtype=F.dtype)
