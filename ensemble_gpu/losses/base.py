@@ -27,7 +27,7 @@ def array_exp(x: Any) -> Any:
 
 
 class Facts:
-    """What is known of a loss without a row; attributes of the class."""
+    """Properties of a loss that do not depend on data; attributes of the class."""
 
     name: str
     task: str  # "classification" or "regression"
@@ -72,7 +72,7 @@ class Loss(Facts):
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The c (shape (1,); K values for K outputs) with the least weighted mean of l(y, c).
 
-        Always finite: where the minimum is at infinity, a bounded c comes near it.
+        Always finite: where the minimum is at infinity, c is a large number of its sign.
         """
         raise NotImplementedError
 

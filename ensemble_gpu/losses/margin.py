@@ -166,7 +166,7 @@ class SquaredMargin(Margin):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedSquared(Margin):
-    """phi(v) = (1 - v)_+^2: the squared loss without a price for margins beyond 1.
+    """phi(v) = (1 - v)_+^2: the squared loss, but zero for margins beyond 1.
 
     Derivatives -2 y (1 - v)_+ and 2 1[v < 1]; a* = 2 eta - 1, link p = (1 + F)/2.
     Calibrated; psi(t) = t^2.
@@ -193,7 +193,7 @@ class Hinge(Margin):
     """phi(v) = (1 - v)_+.
 
     Subgradient -y where v < 1, else 0; no second derivative. a* = sign(2 eta - 1), link
-    p = (1 + F)/2, which is a score rather than a probability: a* knows only the sign.
+    p = (1 + F)/2, which is a score rather than a probability: a* depends on the sign alone.
     Calibrated; psi(t) = |t|.
     """
 

@@ -1,6 +1,6 @@
 """Losses of a real target, functions of y and F; r = y - F is the residual.
 
-The minimiser over constants says what each of them estimates.
+What a loss estimates is its minimiser over constants.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Huber(Loss):
     """l = 1/2 r^2 where |r| <= delta, delta (|r| - delta/2) beyond; y real, link identity.
 
     Derivatives F - y cut to [-delta, delta], and 1[|r| <= delta]: the second is 0 for outliers,
-    so a Newton step must not divide by it alone. Estimates a mean that outliers cannot carry away
-    (Huber 1964): near the median for small delta, the mean for large.
+    so a Newton step must not divide by it alone. Estimates a robust mean (Huber 1964): near the
+    median for small delta, the mean for large.
     """
 
     delta: float = 1.0

@@ -68,7 +68,7 @@ class Model:
 
 
 class NoFingerprintError(TypeError):
-    """A model holds objects whose content cannot be told in canonical bytes."""
+    """The model holds learners of other packages, whose content has no canonical bytes."""
 
 
 def canonical_bytes(array: Any) -> bytes:

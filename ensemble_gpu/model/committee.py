@@ -1,6 +1,6 @@
 """A committee of classifiers: F(x) = sum over rounds t of alpha_t h_t(x).
 
-The learners know the classes as 0 ... K - 1. What one says, h, is
+The learners are fitted to classes 0 ... K - 1. The answer h of one is
 
 a vote         -1 or +1 for two classes; for more, 1 for its class and 0 for the others (SAMME)
 a confidence   h_k = ln p_k - mean_j ln p_j of its probabilities p_k, none below `least`
@@ -30,7 +30,7 @@ from ensemble_gpu.model.stages import stages
 def check_reach(learner: Any, where: Where) -> None:
     """Raise where a learner would be given arrays that it cannot take.
 
-    Estimators of this package say `takes_any_array`; of others only NumPy is assumed.
+    Estimators of this package have `takes_any_array`; others are given NumPy arrays only.
     """
     if where is not NUMPY and not getattr(learner, "takes_any_array", False):
         raise ValueError(
@@ -42,7 +42,7 @@ def check_reach(learner: Any, where: Where) -> None:
 
 @dataclass(frozen=True)
 class Voice:
-    """What a learner says about rows: votes (`least` is None) or confidences."""
+    """How a learner answers for rows: votes (`least` is None) or confidences."""
 
     n_classes: int
     least: float | None
@@ -57,7 +57,7 @@ class Voice:
 
     @property
     def span(self) -> float:
-        """What h can say for a class more than for another, at the most."""
+        """The largest difference between the answers for two classes."""
         if self.least is None:
             return 2.0 if self.n_outputs == 1 else 1.0
         return math.log((1.0 - self.least) / self.least)
@@ -165,7 +165,7 @@ class Committee(Model):
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        Each learner decides for itself how many threads it takes: `n_jobs` says nothing here.
+        `n_jobs` is not used: each learner has its own.
         """
         (F,) = self.staged(X, [len(self)])
         return F

@@ -43,14 +43,14 @@ class Forest(Model):
     subsets : uint64 array [subsets, words], optional
         Bit c of a row: category number c goes left.
     categories : mapping of feature to array, optional
-        The values of a categorical feature, ascending; a value's place is its number, and other
-        values count as missing.
+        The values of a categorical feature, ascending. The number of a category is the position of
+        its value; other values count as missing.
     intercept : array of n_outputs values, optional
         Zeros by default.
     average : bool
         Whether F is the mean of the trees or their sum.
     checked : bool
-        The nodes are known to be sound, because they come from sound forests.
+        The nodes come from forests that were checked, and are not checked again.
     """
 
     _format = b"ensemble_gpu.Forest.1"
@@ -124,6 +124,7 @@ class Forest(Model):
 
     @cached_property
     def depths(self) -> np.ndarray:
+        """Tests between the root and each node: int [nodes]."""
         return depths(self.nodes, self.starts)
 
     def depth(self, t: int = 0) -> int:
@@ -134,7 +135,7 @@ class Forest(Model):
         return int((self.nodes.feature[self.span(t)] == LEAF).sum())
 
     def span(self, t: int) -> slice:
-        """Where the nodes of tree t are."""
+        """Which nodes belong to tree t."""
         if isinstance(t, bool) or not isinstance(t, numbers.Integral):
             raise TypeError(f"tree must be an integer; got {t!r}.")
         if not 0 <= t < self.n_trees:
@@ -189,7 +190,8 @@ class Forest(Model):
     def join(cls, forests: Iterable[Forest], expected: int = 1) -> Forest:
         """One forest of the trees of all, in this order; they must agree in everything else.
 
-        They are taken one by one: of an iterator, which may say how many to expect, none is kept.
+        An iterator is read one by one, and none of its forests is kept; `expected` is their number,
+        if it is known, and saves memory.
         """
         one: Forest | None = None
         nodes, starts = Gathered(expected), []

@@ -132,7 +132,7 @@ def plot_margins(
     ----------
     estimator : a fitted AdaBoostClassifier
     X, y : rows and labels
-    rounds : when to look; numbers beyond the last round mean the last
+    rounds : numbers of rounds; numbers beyond the last round mean the last
     ax : matplotlib Axes to draw on; None makes one
 
     Returns
@@ -176,8 +176,8 @@ def plot_shape_functions(
 ) -> Any:
     """What single features add to F(x) = intercept + sum_f table_f(x_f), a panel each.
 
-    Two classes: above zero speaks for classes_[1]. More: a line per class. A dotted line is what
-    a missing value adds, where it is not zero.
+    Two classes: values above zero raise the probability of classes_[1]. More: a line per class. A
+    dotted line is what a missing value adds, where it is not zero.
 
     Parameters
     ----------

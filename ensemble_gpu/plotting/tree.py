@@ -16,7 +16,7 @@ from ensemble_gpu.plotting.axes import GREY, class_colours, pyplot
 BOX_WIDTH, BOX_HEIGHT = 0.92, 0.52
 INCHES_PER_LEVEL, MOST_INCHES = 1.1, 60.0
 # Letters for a set of categories, or for several values.
-ROOM = 28
+MOST_LETTERS = 28
 LARGEST_FONT, SMALLEST_FONT = 9.0, 3.0
 
 Node = tuple[float, int, bool]  # place across, level, whether its children are not drawn
@@ -109,10 +109,10 @@ def _text(words: Words, i: int, is_cut: bool) -> list[str]:
     if is_cut:
         return ["...", rows]
     if nodes.feature[i] == LEAF:
-        return [words.class_of(i) or words.values(i, ROOM), rows]
-    test = words.tests(i, ROOM)[0].removesuffix(" or missing").replace("<=", "≤")
+        return [words.class_of(i) or words.values(i, MOST_LETTERS), rows]
+    test = words.tests(i, MOST_LETTERS)[0].removesuffix(" or missing").replace("<=", "≤")
     has_mean = words.forest.average and not words.shares  # boosted trees have values in leaves only
-    return [test, f"{rows}, {words.values(i, ROOM)}" if has_mean else rows]
+    return [test, f"{rows}, {words.values(i, MOST_LETTERS)}" if has_mean else rows]
 
 
 def _new_axes(n_across: float, n_levels: float, longest: int) -> Any:
