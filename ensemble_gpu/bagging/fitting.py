@@ -16,7 +16,6 @@ from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags, repetition
 from ensemble_gpu.bagging.columns import Columns, chosen_categories, learned_categories, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
-    check_reach,
     fit_learner,
     in_threads,
     make_learner,
@@ -32,6 +31,7 @@ from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
+from ensemble_gpu.model.committee import check_reach
 
 
 class Bagging(CategoricalEstimator):

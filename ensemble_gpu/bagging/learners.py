@@ -12,13 +12,15 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
-from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.bagging.bags import Bags, learner_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 
 
 class OneClass(ClassifierMixin, BaseEstimator):
     """What a bag with one class teaches: that class. Many learners refuse such a bag."""
+
+    takes_any_array = True
 
     def __init__(self, label: int = 0):
         self.label = label
@@ -54,17 +56,6 @@ def check_learner(estimator: Any, kind: str) -> None:
 def tags_of(estimator: Any) -> Any:
     """scikit-learn's tags, or None for an estimator that has none."""
     return get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
-
-
-def check_reach(estimator: Any, where: Where) -> None:
-    """Our estimators work where X is; others work on the host's memory."""
-    if where is NUMPY or isinstance(estimator, ArrayEstimator | OneClass):
-        return
-    raise ValueError(
-        f"X is {where}, but {type(estimator).__name__} works on NumPy arrays, and nothing is moved "
-        "silently. device='cpu' copies X and y to the host; an estimator of this package works "
-        "where X is."
-    )
 
 
 def make_learner(estimator: Any, seed: int, learner: int, told: dict[str, Any]) -> Any:

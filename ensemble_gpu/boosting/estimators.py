@@ -118,7 +118,7 @@ _SHARED = """
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
-    link_ : str, how outputs become predictions (losses/links.py)
+    link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
     """

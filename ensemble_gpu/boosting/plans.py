@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
@@ -41,7 +42,7 @@ from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
-from ensemble_gpu.model.link import log_loss, weighted_mean
+from ensemble_gpu.model.link import log_loss
 
 GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)

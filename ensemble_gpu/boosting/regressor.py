@@ -10,7 +10,7 @@ from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.losses.base import array_exp
-from ensemble_gpu.losses.links import LINKS
+from ensemble_gpu.model.link import LINKS
 
 
 class BoostedRegressor(ArrayRegressor, BoostedEstimator):

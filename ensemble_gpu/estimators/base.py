@@ -36,6 +36,9 @@ class ArrayEstimator(BaseEstimator):
     n_features_in_: int
     model_: Any
 
+    # Fitted and called with arrays of any library and device (model/committee.py asks).
+    takes_any_array = True
+
     # What `missing` may be.
     _missing_options: tuple[str, ...] = ("abstain", "learn", "error")
 

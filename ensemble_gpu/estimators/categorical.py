@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
+from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.data.categories import Categories, Chosen, choose, learn, number
 from ensemble_gpu.data.parameters import check_signs
 from ensemble_gpu.data.validation import naming
 from ensemble_gpu.estimators.base import ArrayEstimator

@@ -546,7 +546,7 @@ def test_fingerprints_tell_models_apart():
 def test_learners_of_the_host_refuse_other_devices_and_say_how():
     strict = STRICT[1]
     X, y = strict.put(TWO.X), strict.put(TWO.y)
-    with pytest.raises(ValueError, match=r"DecisionTreeClassifier takes .*device1.*device='cpu'"):
+    with pytest.raises(ValueError, match=r"DecisionTreeClassifier works .*device1.*device='cpu'"):
         boosted().fit(X, y)
     ours = boosted(device="cpu").fit(X, y)
     p = ours.predict_proba(X)
