@@ -21,7 +21,7 @@ from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.kernels.host.tables import add_stumps
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.stages import stages
 
@@ -215,7 +215,7 @@ class AdditiveModel:
         X = rows_of(X, self.n_features)
         where, X = locate(X), to_workplace(X)
         engine = engine_for(locate(X), n_jobs)
-        return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
+        return where.hand_over(engine.evaluate(engine.view(X), self.packed))
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.

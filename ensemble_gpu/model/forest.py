@@ -21,7 +21,7 @@ import numpy as np
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.data.categories import encode
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.inputs import rows_of
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
@@ -249,7 +249,7 @@ class Forest:
         engine: Any = engine_for(where, n_jobs)
         if self.categories:
             X = encode(X, self.categories, where)
-        return home, engine, engine_view(engine, X)
+        return home, engine, engine.view(X)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.

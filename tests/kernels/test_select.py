@@ -7,7 +7,7 @@ import pytest
 
 from ensemble_gpu import use_engine
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from tests.places import STRICT, Place
 
 
@@ -46,7 +46,7 @@ def test_an_unknown_engine_is_refused_with_the_names_of_the_known():
 
 def test_the_cpu_engine_sees_the_memory_of_the_array_and_cannot_write_it():
     X = np.zeros((3, 2))
-    view = engine_view(engine_for(locate(X)), X)
+    view = engine_for(locate(X)).view(X)
     assert np.shares_memory(view, X)
     assert not view.flags.writeable
     assert X.flags.writeable
