@@ -113,7 +113,7 @@ def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarr
     """
     if weights is None:
         return None, None
-    # the mean first: only what is small can be told to be an integer by its value
+    # the mean first: every large float64 is an integer
     if weights.mean() <= MOST_REPEATS and (weights == np.floor(weights)).all():
         return weights.astype(np.int64), None
     return (weights > 0.0).astype(np.int64), weights

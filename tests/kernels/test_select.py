@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import ensemble_gpu
 from ensemble_gpu import use_engine
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.select import engine_for
@@ -50,3 +54,27 @@ def test_the_cpu_engine_sees_the_memory_of_the_array_and_cannot_write_it():
     assert np.shares_memory(view, X)
     assert not view.flags.writeable
     assert X.flags.writeable
+
+
+def test_engines_say_how_many_work_side_by_side():
+    where = locate(np.zeros(1))
+    engine = engine_for(where, 3)
+    assert (engine.n_workers, engine.single().n_workers) == (3, 1)
+    with use_engine("reference"):
+        reference = engine_for(where, 3)
+    assert reference.n_workers == 1
+    assert reference.single() is reference
+
+
+@pytest.mark.parametrize("place", STRICT, ids=str)
+def test_the_reference_engine_takes_arrays_as_they_are(place: Place):
+    X = place.put([0.0])
+    assert engine_for(locate(X)).view(X) is X
+
+
+def test_no_algorithm_asks_for_the_name_of_an_engine():
+    """It asks the engine for what it needs: where it works, a view, how many work side by side."""
+    package = Path(ensemble_gpu.__file__).parent
+    rooms = ("estimators", "trees", "bagging", "boosting", "learners", "data", "model")
+    for path in (path for room in rooms for path in (package / room).rglob("*.py")):
+        assert not re.search(r"engine\.name\s*(==|!=|in)", path.read_text()), path
