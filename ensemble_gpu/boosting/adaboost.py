@@ -14,7 +14,6 @@ from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.estimators.reading import TrainingData
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.committee import Committee
 
@@ -184,7 +183,7 @@ class AdaBoostClassifier(BoostedClassifier):
         if self.variant == "logit":
             loss = for_classes(LogitBoost(), n_classes)
             descent = DescentParameters.of(self, step="newton")
-            binned = data.binned(descent.max_bins, n_ranges=1)
+            binned = self._binned(data, descent.n_ranges)
             return classification_plan(binned, data.where, loss, n_classes, descent)
-        binned = data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_classes)
+        binned = self._binned(data, n_classes)
         return rescale_plan(self, binned, data.where, rule_for(self.variant, n_classes))

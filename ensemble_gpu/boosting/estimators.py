@@ -279,9 +279,9 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         variant = self._adaboost(loss, descent, n_classes)
         if variant is None:
-            binned = data.binned(descent.max_bins, n_ranges=descent.n_ranges)
+            binned = self._binned(data, descent.n_ranges)
             return classification_plan(binned, data.where, loss, n_classes, descent)
-        binned = data.binned(descent.max_bins, n_ranges=n_classes)
+        binned = self._binned(data, n_classes)
         plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
         return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
 
@@ -399,5 +399,5 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
-        binned = data.binned(descent.max_bins, n_ranges=descent.n_ranges)
+        binned = self._binned(data, descent.n_ranges)
         return regression_plan(binned, data.where, loss, descent)

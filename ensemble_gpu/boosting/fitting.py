@@ -30,7 +30,7 @@ from ensemble_gpu.data.parameters import (
     check_jobs,
     check_real,
 )
-from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.rows import Binned, Rows
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     TrainingData,
@@ -199,16 +199,21 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             )  # fmt: skip
             reading = replace(reading, keep=keep)
         data = training_data(reading, engine, self.max_bins)
+        del reading  # features that were converted or moved are free again once they are encoded
         self._categories = data.categories
         if held_out is not None:
             held_out = encoded_by(data.categories, held_out, where)
         plan = self._plan(data)
         self.link_ = plan.link
-        del reading, data  # features that were moved to a device are free again once binned
+        del data  # and the encoded ones once they are binned
         validation = self._validation(plan, held_out, where, home)
         trace, training = self._boost(plan, validation)
         self._keep(trace, plan, training, validation)
         self.engine_ = engine.name
+
+    def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
+        """The training rows in the layout of a plan (data/rows.py)."""
+        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges)
 
     def _validation(
         self, plan: Plan, held_out: Rows | None, where: Where, home: Where

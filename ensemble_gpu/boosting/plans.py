@@ -35,7 +35,6 @@ from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Criterion, Engine, Layout
 from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
 from ensemble_gpu.learners.tree import Size, TreePlan, Trees
@@ -56,7 +55,6 @@ class DescentParameters:
 
     n_rounds: int
     learning_rate: float
-    max_bins: int
     step: str
     subsample: float
     seed: int
@@ -104,7 +102,6 @@ class DescentParameters:
         return cls(
             estimator.n_estimators,
             float(estimator.learning_rate),
-            estimator.max_bins or MAX_BINS_LIMIT,
             step,
             float(subsample),
             seed,
