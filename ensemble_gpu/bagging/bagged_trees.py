@@ -36,8 +36,8 @@ def bags_of(
 ) -> tuple[Bags, Statistics]:
     """Bootstrap bags of the rows, and what is added up over them.
 
-    Whole weights of rows are repetitions to draw from, and no longer weights; but not where
-    `weighted` says that they are those of classes. `draws` takes the number of rows to draw from.
+    Whole weights of rows are repetitions to draw from, and no longer weights; unless `weighted`:
+    they include weights of classes. `draws` takes the number of rows to draw from.
     """
     statistics, where = prepared.statistics, prepared.engine.where
     repeats = factor = None
@@ -103,7 +103,7 @@ def out_of_bag(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(sum of outputs [rows, outputs], number of trees [rows]) over trees that lack the row.
 
-    Trees see values here, not codes: what they say of a row is what the model says of it, also
+    Trees test values here, not codes: the predictions are those of the model, also
     where a threshold lies within a bin that had no rows in its node.
     """
     engine, X = prepared.engine, kept_rows(prepared)

@@ -33,7 +33,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
     estimator : a classifier of this package or of scikit-learn; None: our decision tree
         One that takes sample_weight gets the counts of its bag as weights; others get the rows
         themselves, repeated. Ours work where X is, others on the host only. Its
-        `categorical_features`, `monotonic_cst` and `interaction_cst` speak of the features of X.
+        `categorical_features`, `monotonic_cst` and `interaction_cst` refer to the features of X.
     n_estimators : int, default=10
     max_samples : rows drawn for each learner, default=1.0
         A float is a share of the rows (of the sum of weights, where weights are integers).

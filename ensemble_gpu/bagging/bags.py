@@ -84,7 +84,7 @@ def make_bags(
     max_samples: float | int,
     takes_weights: bool,
 ) -> Bags:
-    """Bags of `max_samples` of the rows: `repetitions` says how often each is there to be drawn."""
+    """Bags of `max_samples` of the rows; `repeats` is how often each can be drawn (None: once)."""
     n_rows = X.shape[0]
     total = n_rows if repeats is None else int(repeats.sum())
     n_draws = max_samples if isinstance(max_samples, int) else max(1, int(max_samples * total))

@@ -1,6 +1,6 @@
 """A learner's parameters about single features, in terms of the columns that it sees.
 
-A learner gets some columns of X, as an array without names. So the parameters that speak of
+A learner gets some columns of X, as an array without names. So the parameters that refer to
 features, by index, name or position, are resolved against all of X once, and every learner gets
 them for its own columns. Categories are codes 0, 1, ... by then, whatever X called them.
 """
@@ -19,7 +19,7 @@ from ensemble_gpu.data.parameters import check_signs
 
 @dataclass(frozen=True)
 class Columns:
-    """The learner's parameters; None where it has none or says nothing.
+    """The learner's parameters; None where it has none or they are not set.
 
     `categorical` are features, `signs` are of all features, `groups` are features that may
     interact.
@@ -50,7 +50,7 @@ class Columns:
 def resolved(
     given: Mapping[str, Any], categories: Categories, n_features: int, names: Any | None
 ) -> Columns:
-    """What the learner's parameters say of the features of X."""
+    """The learner's parameters about the features of X."""
     categorical, signs = given.get("categorical_features"), given.get("monotonic_cst")
     says_nothing = categorical is None or (isinstance(categorical, str) and not categories.values)
     return Columns(

@@ -36,7 +36,7 @@ from ensemble_gpu.learners.foreign import tags_of, takes_weights
 
 
 class Bagging(CategoricalEstimator):
-    """`fit` of a bag of learners. A subclass says which learner, and how answers are joined."""
+    """`fit` of a bag of learners. A subclass has the default learner, and joins the predictions."""
 
     # Whether NaN is taken is the learner's choice: `_check_X`.
     missing = "abstain"
@@ -88,7 +88,7 @@ class Bagging(CategoricalEstimator):
         raise NotImplementedError
 
     def _answer(self, learner: Any, X: Any) -> Any:
-        """What one learner says of X [n, ...], to be averaged: float64."""
+        """One learner's predictions of X [n, ...], to be averaged: float64."""
         raise NotImplementedError
 
     def _score_out_of_bag(

@@ -18,7 +18,7 @@ from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 
 
 class OneClass(ClassifierMixin, BaseEstimator):
-    """What a bag with one class teaches: that class. Many learners refuse such a bag."""
+    """The learner of a bag with one class, which it predicts. Many learners refuse such a bag."""
 
     def __init__(self, label: int = 0):
         self.label = label

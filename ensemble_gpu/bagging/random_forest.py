@@ -43,7 +43,7 @@ _BAGS = """
     bootstrap : bool, default=True
         Each tree sees a bootstrap sample, as a count for every row; without, all rows. Whole
         sample weights (of mean at most 16) are repetitions of rows, as many more to draw from; what
-        is drawn does not hang on the order of the rows.
+        is drawn does not depend on the order of the rows.
     max_samples : int, float or None, default=None
         Draws of a bootstrap sample (a share of the rows, where a float); None: as many as rows.
     oob_score : bool or callable, default=False

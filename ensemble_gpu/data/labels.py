@@ -1,4 +1,4 @@
-"""Labels: one a row, of any kind that can be told apart."""
+"""Labels: one a row, of any kind that can be compared."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _kinds(labels: Any) -> set[str]:
     }  # fmt: skip
 
 
-def weighty_classes(
+def classes_with_weight(
     classes: np.ndarray, index: Any, weights: Any, where: Where
 ) -> tuple[np.ndarray, Any]:
     """Leave out the classes that have no weight: a row of weight zero is as if absent."""

@@ -75,7 +75,7 @@ def check_real(name: str, value: Any, above: float, high: float = math.inf) -> N
 
 
 def check_jobs(n_jobs: Any, none: str = "all threads") -> None:
-    """None, whose meaning `none` says, or an integer but 0."""
+    """None (for the message: what it means), or an integer that is not 0."""
     if n_jobs is None:
         return
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:

@@ -51,7 +51,11 @@ class Binned:
     starts: np.ndarray | None
 
     def with_weights(self, weights: Any | None) -> Binned:
-        """The same codes with other weights > 0, one for each row that was given."""
+        """The same codes with other weights, one for each row that was given.
+
+        A row of weight 0 adds nothing to any sum, but is counted as a row (min_samples_leaf).
+        AdaBoost takes logarithms: its weights must be > 0.
+        """
         return replace(self, weights=_in_order(weights, self.order, self.engine))
 
 

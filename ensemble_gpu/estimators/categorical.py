@@ -28,7 +28,7 @@ class CategoricalEstimator(ArrayEstimator):
     _categories: Categories
 
     def _feature_parameters(self) -> Mapping[str, Any]:
-        """The parameters that speak of features; of a bag of learners, the learner's."""
+        """The parameters about single features; those of the learner, in a bag of learners."""
         return self.get_params(deep=False)
 
     def _device_of_rows(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What every classifier does with labels: read them, hand them out, count the right ones."""
+"""What every classifier does with labels: read them, return them, score predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ensemble_gpu.data.labels import (
     check_label_column,
     check_label_kinds,
     check_labels,
-    weighty_classes,
+    classes_with_weight,
 )
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
@@ -32,7 +32,7 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
         classes, index = check_labels(y, n_rows, where, self._fewest_classes, "y")
         weights = check_weights(w, n_rows, where, "sample_weight")
         if weights is not None:
-            classes, index = weighty_classes(classes, index, weights, where)
+            classes, index = classes_with_weight(classes, index, weights, where)
         self.classes_ = classes
         return index, weights
 

@@ -7,7 +7,7 @@
     training_data    -> TrainingData: encoded rows, and the engine that trains on them
 
 `home` is where the user's X came from, and where results go. `where` is where the work is done: the
-namespace and the device of the rows. An estimator says how its target is read.
+namespace and the device of the rows. An estimator class has the method that reads its target.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class ValidationReader(Reader, Protocol):
 
 @dataclass(frozen=True)
 class Reading:
-    """Validated rows; `keep` says which of them take part (None: all), `chosen` the categories."""
+    """Validated rows; `keep` marks those that take part (None: all), `chosen` the categories."""
 
     rows: Rows
     keep: Any | None
@@ -79,7 +79,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Encoded rows as the engine takes them; `keep` says which of them take part (None: all)."""
+    """Encoded rows as the engine takes them; `keep` marks those that take part (None: all)."""
 
     engine: Engine
     rows: Rows
@@ -136,7 +136,7 @@ def encoded_by(categories: Categories, rows: Rows, where: Where) -> Rows:
 
 
 def _arrived(device: str | None, home: Where, **arrays: Any) -> list[Any]:
-    """The user's arrays where they can be worked on; all must come from one place."""
+    """The user's arrays where they can be worked on; all must be of one library and device."""
     if device != "cpu":
         check_same_place(home, **arrays)
     return [to_workplace(array, device) for array in arrays.values()]

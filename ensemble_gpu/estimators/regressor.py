@@ -1,4 +1,4 @@
-"""What every regressor does with targets: read them, and say how well they are predicted."""
+"""What every regressor does with targets: read them, and score predictions."""
 
 from __future__ import annotations
 

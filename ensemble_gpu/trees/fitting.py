@@ -106,7 +106,7 @@ class TreeData:
 
 
 class TreeEstimator(CategoricalEstimator):
-    """`fit` of trees. A subclass reads y and says what is added up."""
+    """`fit` of trees. A subclass reads y, and has the statistics that are added up."""
 
     criterion: str
     splitter: str

@@ -68,6 +68,21 @@ def test_two_descents_of_one_binned_matrix_are_those_of_two_fits(engine, loss, d
         assert boosted(plan, data.X.shape[1]).fingerprint() == alone.model_.fingerprint()
 
 
+@pytest.mark.parametrize("depth", [None, 3])
+@pytest.mark.parametrize("loss", [Squared(), Absolute()], ids=["squared", "absolute"])
+def test_weight_zero_leaves_rows_out_of_a_descent_as_a_fold_does(engine, loss, depth):
+    """On equal edges; nodes of trees count the rows, so their predictions are compared."""
+    data = random_data(n=400)
+    X, y = np.round(data.X), data.X[:, 0] + data.y
+    weights = (np.arange(400) % 5 > 0).astype(np.float64)
+    alone = BoostingRegressor(loss, n_estimators=ROUNDS, max_depth=depth, random_state=0)
+    alone.fit(X, y, weights)
+    binned = binned_rows(X, y, 1 if depth is None else None).with_weights(weights)
+    descent = DescentParameters.of(alone, step=alone.step, size=alone._size)
+    plan = regression_plan(binned, locate(X), loss, descent)
+    np.testing.assert_array_equal(boosted(plan, X.shape[1])(X)[:, 0], alone.predict(X))
+
+
 def test_two_trees_of_one_binned_matrix_are_those_of_two_fits(engine):
     data = random_data().with_missing()
     y = data.X[:, 0] + data.y
