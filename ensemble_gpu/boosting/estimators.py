@@ -29,9 +29,8 @@ from ensemble_gpu.data.parameters import (
     check_real,
     count_features,
 )
-from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
-from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.learners.tree import Size
 from ensemble_gpu.losses import (
     Exponential,
@@ -263,7 +262,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         classification_loss(self.loss, 2)
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
         descent = self._descent(loss, votes=self.stump == "discrete")
@@ -280,9 +279,11 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         variant = self._adaboost(loss, descent, n_classes)
         if variant is None:
-            return classification_plan(engine, rows, keep, here, loss, n_classes, descent)
-        setting = rescale_plan(self, engine, rows, keep, here, rule_for(variant, n_classes))
-        return replace(setting, loss=mean_class_loss(loss, n_classes, here))
+            binned = self._binned(data, descent.n_ranges)
+            return classification_plan(binned, data.where, loss, n_classes, descent)
+        binned = self._binned(data, n_classes)
+        plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
+        return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
 
     def _adaboost(self, loss: Loss, descent: DescentParameters, n_classes: int) -> str | None:
         """The AdaBoost that these parameters describe, if they do."""
@@ -384,18 +385,19 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
             raise ValueError(f"quantile is for loss='quantile'; loss is {self.loss!r}.")
         return Quantile(quantile=self.quantile)
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        target, weights = super()._read_target(y, n_rows, w, place)
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
+        target, weights = super()._read_target(y, n_rows, w, where)
         heavy = target if weights is None else target[weights > 0.0]
-        self._resolved_loss().check_target(place.host(heavy))
+        self._resolved_loss().check_target(where.host(heavy))
         return target, weights
 
-    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
-        target = super()._read_validation_target(y, n_rows, place)
-        self._resolved_loss().check_target(place.host(target), "y_val")
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
+        target = super()._read_validation_target(y, n_rows, where)
+        self._resolved_loss().check_target(where.host(target), "y_val")
         return target
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
-        return regression_plan(engine, rows, keep, here, loss, descent)
+        binned = self._binned(data, descent.n_ranges)
+        return regression_plan(binned, data.where, loss, descent)

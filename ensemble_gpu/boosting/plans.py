@@ -31,11 +31,10 @@ from ensemble_gpu.boosting.rows import ClassSortedData, prepare
 from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant
 from ensemble_gpu.boosting.strategy import MeanLoss, Plan
 from ensemble_gpu.boosting.vote_loss import VoteLoss
-from ensemble_gpu.data.categories import Categories
+from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
-from ensemble_gpu.data.rows import Binned, Rows, bin_rows
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
@@ -46,7 +45,6 @@ from ensemble_gpu.model.link import log_loss
 
 GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)
-NO_CATEGORIES = Categories({}, {})
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,6 @@ class DescentParameters:
 
     n_rounds: int
     learning_rate: float
-    max_bins: int
     step: str
     subsample: float
     seed: int
@@ -69,10 +66,10 @@ class DescentParameters:
         """Whether rounds are stumps, and not trees."""
         return self.size.stump and not self.categories.values
 
-    def binned(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Binned:
-        """The kept rows, binned; a category has a code of its own."""
-        sizes = self.categories.sizes()
-        return bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=not self.stump)
+    @property
+    def n_ranges(self) -> int | None:
+        """How rows are to be binned (data/rows.py): for stumps, or for trees."""
+        return 1 if self.stump else None
 
     @classmethod
     def of(
@@ -103,7 +100,6 @@ class DescentParameters:
         return cls(
             estimator.n_estimators,
             float(estimator.learning_rate),
-            estimator.max_bins or MAX_BINS_LIMIT,
             step,
             float(subsample),
             seed,
@@ -114,12 +110,9 @@ class DescentParameters:
         )
 
 
-def rescale_plan(
-    estimator: Any, engine: Engine, rows: Rows, keep: Any, here: Where, rule: AdaBoostRule
-) -> Plan:
+def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRule) -> Plan:
     """The exponential loss: weights that are rescaled from round to round."""
-    max_bins = estimator.max_bins or MAX_BINS_LIMIT
-    prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
+    engine, prepared = binned.engine, prepare(binned, rule.group_of)
     n_classes = prepared.layout.n_classes
     strategy: Rescale | OneClassAtATime
     if getattr(estimator, "multiclass", "shared") == "single" and n_classes > 2:
@@ -141,7 +134,7 @@ def rescale_plan(
         start=np.zeros(rule.n_outputs),
         constant=best_constant(rule, prepared.shares),
         link=rule.link,
-        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
+        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, where),
         cheap_loss=True,
     )
 
@@ -172,43 +165,34 @@ def _rescale(
 
 
 def classification_plan(
-    engine: Engine,
-    rows: Rows,
-    keep: Any,
-    here: Where,
-    loss: Loss,
-    n_classes: int,
-    descent: DescentParameters,
+    binned: Binned, where: Where, loss: Loss, n_classes: int, descent: DescentParameters
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    binned = descent.binned(engine, rows, keep, here)
+    engine = binned.engine
     binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
     n_outputs = n_classes if n_classes > 2 else 1
-    mean_loss = mean_class_loss(loss, n_classes, here)
+    mean_loss = mean_class_loss(loss, n_classes, where)
     return _plan(engine, binned, loss, n_outputs, 1.0, descent, mean_loss)
 
 
-def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> MeanLoss:
+def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
     """The loss of outputs F for label indices."""
 
     def mean_loss(F: Any, index: Any, weights: Any) -> float:
-        return _mean_loss(loss, class_target(loss, index, n_classes, here), F, weights, here)
+        return _mean_loss(loss, class_target(loss, index, n_classes, where), F, weights, where)
 
     return mean_loss
 
 
-def regression_plan(
-    engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: DescentParameters
-) -> Plan:
+def regression_plan(binned: Binned, where: Where, loss: Loss, descent: DescentParameters) -> Plan:
     """One output; the target is y itself."""
-    binned = descent.binned(engine, rows, keep, here)
-    scale = 1.0
+    engine, scale = binned.engine, 1.0
     if loss.link_name == "identity":
         largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
-        return _mean_loss(loss, y, F, weights, here)
+        return _mean_loss(loss, y, F, weights, where)
 
     return _plan(engine, binned, loss, 1, scale, descent, mean_loss)
 

@@ -66,6 +66,9 @@ class Categories:
         return [labels[int(v)] for v in values]
 
 
+NO_CATEGORIES = Categories({}, {})
+
+
 def choose(X: Any, categorical_features: Any) -> Chosen:
     """Resolve the parameter against the X of fit, a frame or an array.
 

@@ -19,7 +19,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.host.tables import add_stumps
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
@@ -188,9 +188,9 @@ class AdditiveModel(Model):
         X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
         without float64 get their widest float.)
         """
-        X, source, where = rows_at_work(X, self.n_features)
+        X, home, where = rows_at_work(X, self.n_features)
         engine = engine_for(where, n_jobs)
-        return source.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
+        return home.hand_over(engine.evaluate(engine.view(X), self.packed))
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.

@@ -19,7 +19,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.arrays.positions import encode
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
 from ensemble_gpu.model.inputs import rows_at_work
@@ -240,7 +240,7 @@ class Forest(Model):
         engine: Any = engine_for(where, n_jobs)
         if self.categories:
             X = encode(X, self.categories, where)
-        return source, engine, engine_view(engine, X)
+        return source, engine, engine.view(X)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.

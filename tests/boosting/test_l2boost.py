@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
-from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Rows, bin_rows
@@ -236,7 +235,7 @@ def test_fifty_rounds_are_the_first_fifty_of_five_hundred(name):
 def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights):
     data = regression(200).with_missing()
     engine, w = CpuEngine(1), weights_of(weights, 200)
-    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY, for_trees=False)
+    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, n_ranges=1)
     p, codes = data.X.shape[1], binned.matrix.codes
     none = np.zeros(p, dtype=np.int64)
     constraints = SplitConstraints(

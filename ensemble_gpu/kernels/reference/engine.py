@@ -45,9 +45,18 @@ class ReferenceEngine:
     """Any namespace, any device."""
 
     name = "reference"
+    n_workers = 1  # array calls use the whole device
 
     def __init__(self, where: Where) -> None:
         self.where = where
+
+    def single(self) -> ReferenceEngine:
+        """Itself: there is one worker."""
+        return self
+
+    def view(self, array: Any) -> Any:
+        """The array itself."""
+        return array
 
     def adopt(self, array: Any) -> Any:
         return array
