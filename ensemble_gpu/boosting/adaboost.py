@@ -8,7 +8,12 @@ from typing import Any
 from sklearn.utils import get_tags
 
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.plans import DescentParameters, classification_plan, rescale_plan
+from ensemble_gpu.boosting.plans import (
+    DescentParameters,
+    classification_plan,
+    gradient_learner,
+    rescale_plan,
+)
 from ensemble_gpu.boosting.reweigh import reweigh_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
@@ -185,6 +190,7 @@ class AdaBoostClassifier(BoostedClassifier):
             loss = for_classes(LogitBoost(), n_classes)
             descent = DescentParameters.of(self, step="newton")
             binned = self._binned(data, descent.n_ranges)
-            return classification_plan(binned, data.where, loss, n_classes, descent)
+            learner = gradient_learner(binned, descent)
+            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
         binned = self._binned(data, n_classes)
         return rescale_plan(self, binned, data.where, rule_for(self.variant, n_classes))

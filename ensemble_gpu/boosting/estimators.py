@@ -13,6 +13,7 @@ from ensemble_gpu.boosting.plans import (
     GRAM_MEMORY,
     DescentParameters,
     classification_plan,
+    gradient_learner,
     mean_class_loss,
     regression_plan,
     rescale_plan,
@@ -29,8 +30,10 @@ from ensemble_gpu.data.parameters import (
     check_real,
     count_features,
 )
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size
 from ensemble_gpu.losses import (
     Exponential,
@@ -175,6 +178,10 @@ class _GradientBoosting(BoostedEstimator):
             one_category=self.categorical_split == "single",
         )
 
+    def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
+        """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""
+        return gradient_learner(binned, descent)
+
 
 class BoostingClassifier(BoostedClassifier, _GradientBoosting):
     __doc__ = """Gradient boosting of stumps or trees for several classes, where the arrays live.
@@ -280,7 +287,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         variant = self._adaboost(loss, descent, n_classes)
         if variant is None:
             binned = self._binned(data, descent.n_ranges)
-            return classification_plan(binned, data.where, loss, n_classes, descent)
+            learner = self._learner(binned, descent)
+            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
         binned = self._binned(data, n_classes)
         plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
         return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
@@ -400,4 +408,5 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
         binned = self._binned(data, descent.n_ranges)
-        return regression_plan(binned, data.where, loss, descent)
+        learner = self._learner(binned, descent)
+        return regression_plan(binned, data.where, loss, descent, learner)

@@ -37,7 +37,7 @@ from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
+from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
@@ -165,14 +165,19 @@ def _rescale(
 
 
 def classification_plan(
-    binned: Binned, where: Where, loss: Loss, n_classes: int, descent: DescentParameters
+    binned: Binned,
+    where: Where,
+    loss: Loss,
+    n_classes: int,
+    descent: DescentParameters,
+    learner: GradientLearner,
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    engine = binned.engine
-    binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
+    target = class_target(loss, binned.target, n_classes, binned.engine.where)
+    binned = replace(binned, target=target)
     n_outputs = n_classes if n_classes > 2 else 1
     mean_loss = mean_class_loss(loss, n_classes, where)
-    return _plan(engine, binned, loss, n_outputs, 1.0, descent, mean_loss)
+    return _plan(binned, loss, n_outputs, 1.0, descent, learner, mean_loss)
 
 
 def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
@@ -184,7 +189,13 @@ def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
     return mean_loss
 
 
-def regression_plan(binned: Binned, where: Where, loss: Loss, descent: DescentParameters) -> Plan:
+def regression_plan(
+    binned: Binned,
+    where: Where,
+    loss: Loss,
+    descent: DescentParameters,
+    learner: GradientLearner,
+) -> Plan:
     """One output; the target is y itself."""
     engine, scale = binned.engine, 1.0
     if loss.link_name == "identity":
@@ -194,7 +205,7 @@ def regression_plan(binned: Binned, where: Where, loss: Loss, descent: DescentPa
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
         return _mean_loss(loss, y, F, weights, where)
 
-    return _plan(engine, binned, loss, 1, scale, descent, mean_loss)
+    return _plan(binned, loss, 1, scale, descent, learner, mean_loss)
 
 
 def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
@@ -208,52 +219,52 @@ def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
     return 2.0 * where.as_float64(own) - 1.0
 
 
+def gradient_learner(binned: Binned, descent: DescentParameters) -> Stumps | Trees:
+    """Stumps where a single threshold is enough, else trees."""
+    engine, matrix, constraints = binned.engine, binned.matrix, descent.constraints
+    if descent.stump:
+        return Stumps(engine, matrix, constraints)
+    return Trees(engine, matrix, descent.size, constraints, descent.categories)
+
+
 def _plan(
-    engine: Engine,
     binned: Binned,
     loss: Loss,
     n_outputs: int,
     scale: float,
     descent: DescentParameters,
+    learner: GradientLearner,
     mean_loss: MeanLoss,
 ) -> Plan:
-    """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
-    matrix, constraints = binned.matrix, descent.constraints
+    """Stumps for the squared loss of all rows: gram. Any other learner or loss: rebuild."""
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    learner: Stumps | Trees
     strategy: Gram | Rebuild
-    if descent.stump:
-        learner = Stumps(engine, matrix, constraints)
-        if squared:
-            strategy = _gram(engine, binned, n_outputs, descent, learner)
-        else:
-            strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
+    if squared and type(learner) is Stumps:
+        strategy = _gram(binned, n_outputs, descent, learner.search)
     else:
-        learner = Trees(engine, matrix, descent.size, constraints, descent.categories)
-        step = "newton" if squared else descent.step  # its best step is 1
-        descent = replace(descent, step=step)
-        strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
+        if squared and isinstance(learner, Trees):
+            descent = replace(descent, step="newton")  # its best step is 1
+        strategy = _rebuild(binned, loss, n_outputs, scale, descent, learner)
     start = strategy.intercept
-    cheap = squared and descent.stump
-    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
+    return Plan(
+        strategy, learner, start, start, loss.link_name, mean_loss, isinstance(strategy, Gram)
+    )
 
 
-def _gram(
-    engine: Engine, binned: Binned, n_outputs: int, descent: DescentParameters, learner: Stumps
-) -> Gram:
-    y = binned.target if n_outputs > 1 else binned.target[None, :]
+def _gram(binned: Binned, n_outputs: int, descent: DescentParameters, search: StumpSearch) -> Gram:
+    engine, y = binned.engine, binned.target if n_outputs > 1 else binned.target[None, :]
     targets = integer_targets(y, integer_weights(binned.weights, WEIGHT_BITS, engine), engine)
     return Gram(
-        engine, binned.matrix.codes, targets, learner.search, descent.learning_rate,
-        descent.gram_memory, descent.n_rounds,
+        engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.gram_memory,
+        descent.n_rounds,
     )  # fmt: skip
 
 
-def rebuild(
-    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float,
-    descent: DescentParameters, learner: GradientLearner,
+def _rebuild(
+    binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
+    learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
-    """The rebuild strategy for any loss and any learner that fits gradients."""
+    engine = binned.engine
     if isinstance(loss, CustomLoss):
         y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
         loss.try_on(y, engine.where.xp.zeros_like(y))
