@@ -168,6 +168,14 @@ class Histograms(Protocol):
         """
         ...
 
+    def add_up(self) -> np.ndarray:
+        """The sums [group, feature, code] of the integer weights, int64 on the host.
+
+        Sums of parts of the rows add up to those of all; `choose` (kernels/reference/score.py)
+        finds in them what `split` finds.
+        """
+        ...
+
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         """Score every (feature, threshold, missing side); None where nothing can be split."""
         ...

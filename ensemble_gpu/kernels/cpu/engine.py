@@ -284,6 +284,10 @@ class CpuHistograms:
         totals.add(self.q, totals.all_rows, totals.rows_of_part)
         return exponent
 
+    def add_up(self) -> np.ndarray:
+        sums = self.totals.sums
+        return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
+
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         cost = self.score_run.call(
             score.split_serial, score.split_parallel,
