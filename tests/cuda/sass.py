@@ -1,4 +1,4 @@
-"""PTX and SASS of every kernel without a GPU: `python -m ensemble_gpu.kernels.cuda.sass 80 out`.
+"""PTX and SASS of every kernel without a GPU: `python -m tests.cuda.sass 80 out`.
 
 Needs numba-cuda and the toolkit wheels (cuda-toolkit[nvvm,nvrtc,nvcc,nvdisasm]). One process
 compiles for one compute capability, because device functions are compiled for "the current device",

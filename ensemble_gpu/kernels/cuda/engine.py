@@ -220,14 +220,14 @@ class CudaEngine:
             where, plan = device.where, device.plan
             out = where.zeros((n, outputs), where.xp.float64)
             if len(tables.features):
-                places = np.stack([tables.features, tables.first, tables.steps], axis=1)
-                arrays = (places, tables.thresholds, tables.values, tables.missing)
-                places_, thresholds_, values_, missing_ = (
+                features = np.stack([tables.features, tables.first, tables.steps], axis=1)
+                arrays = (features, tables.thresholds, tables.values, tables.missing)
+                features_, thresholds_, values_, missing_ = (
                     device.handle(where.put(np.ascontiguousarray(a))) for a in arrays
                 )
                 evaluate.launch_evaluate(
                     plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
-                    places_, thresholds_, values_, missing_, device.handle(out),
+                    features_, thresholds_, values_, missing_, device.handle(out),
                 )  # fmt: skip
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)

@@ -16,7 +16,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 HISTOGRAMS = ("build", "build_wide", "update", "update_wide", "sum_parts", "sum_direct")
 
 TREES = (
-    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "place", "compare",
+    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "number_rows", "compare",
     "sum_by", "leaves",
 )  # fmt: skip
 
