@@ -34,7 +34,7 @@ class Device(Protocol):
         ...
 
     def overwrite(self, array: Any, values: np.ndarray) -> None:
-        """Copy host values into a device array."""
+        """Copy host values into a device array, in the order of the stream."""
         ...
 
     def stream(self) -> Any:
@@ -78,7 +78,7 @@ class CupyDevice:
 
     def __init__(self, user: Where, index: int, plan: LaunchPlan | None) -> None:
         self.user, self.index = user, index
-        self.where = gpu.place(index)
+        self.where = gpu.where_on(index)
         self.plan = plan or device_plan(gpu.processors(index))
         self.streams: dict[int, Any] = {}
 

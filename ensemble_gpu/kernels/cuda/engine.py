@@ -2,8 +2,8 @@
 
 What a round costs, in launches and copies between host and device:
 
-AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales) and
-          one back (the record of the best split).
+AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales; each
+          is copied once more there) and one back (the record of the best split).
 gram      none: its rounds are the host's. A table costs a sort of the rows, a gather of the codes,
           a build and a copy back; a round without a table 5 launches for the sums, a copy back.
 rebuild   the engine's part: column (1 launch), move (1, and the leaf values to the device), exp
@@ -37,6 +37,7 @@ from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
 from ensemble_gpu.kernels.cuda.pairs import pair_counts
 from ensemble_gpu.kernels.cuda.rounds import CudaHistograms
 from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
@@ -58,10 +59,6 @@ from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
-
-# Row counters of the kernels are int32 and go up to a grid (below 2^20 threads) beyond the last.
-MOST_ROWS = 2**31 - 2**20
-MOST_CODES = 2**16
 
 
 class CudaEngine:
@@ -106,13 +103,8 @@ class CudaEngine:
         width, device = code_width(edges), self.device
         lanes = histogram.lanes_of(width)
         n, p = rows.shape[0], len(edges)
-        if n > MOST_ROWS:
-            raise ValueError(f"The CUDA engine takes at most {MOST_ROWS} rows; got {n}.")
-        if width > MOST_CODES:
-            raise ValueError(
-                f"The CUDA engine takes at most {MOST_CODES - 1} bins a feature; got {width - 1}. "
-                "Give max_bins, or use device='cpu'."
-            )
+        check_rows(n)
+        check_codes(p, width)
         tiles = -(-p // lanes)
         with device.active(f"encoding {n} rows of {p} features", 8 * tiles * n):
             where, plan = device.where, device.plan
@@ -225,18 +217,19 @@ class CudaEngine:
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         device = self.device
         n, outputs = X.shape[0], len(tables.intercept)
+        check_rows(n)
         with device.active(f"predictions of {n} rows", 8 * n * outputs):
             where, plan = device.where, device.plan
             out = where.zeros((n, outputs), where.xp.float64)
             if len(tables.features):
-                places = np.stack([tables.features, tables.first, tables.steps], axis=1)
-                arrays = (places, tables.thresholds, tables.values, tables.missing)
-                places_, thresholds_, values_, missing_ = (
+                features = np.stack([tables.features, tables.first, tables.steps], axis=1)
+                arrays = (features, tables.thresholds, tables.values, tables.missing)
+                features_, thresholds_, values_, missing_ = (
                     device.handle(where.put(np.ascontiguousarray(a))) for a in arrays
                 )
                 evaluate.launch_evaluate(
                     plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
-                    places_, thresholds_, values_, missing_, device.handle(out),
+                    features_, thresholds_, values_, missing_, device.handle(out),
                 )  # fmt: skip
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)

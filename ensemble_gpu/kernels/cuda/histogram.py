@@ -265,7 +265,7 @@ def stride_of(width: int) -> int:
     return STRIDE if width <= STRIDE else width
 
 
-def cut(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
+def class_parts(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
     """The classes' row ranges in parts (class, start, stop); none is empty.
 
     At most `blocks` parts (unless there are more classes), so that no block gets a second one

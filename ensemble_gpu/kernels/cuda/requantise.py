@@ -125,11 +125,11 @@ def quantise(
 # --- launchers -------------------------------------------------------------------------------
 
 
-def used_places(used: np.ndarray, lanes: int) -> np.ndarray:
+def used_lanes(used: np.ndarray, lanes: int) -> np.ndarray:
     """(tile, shift) of each used feature; at least one line, as no array may be empty."""
     bits = 64 // lanes
-    places = np.stack([used // lanes, used % lanes * bits], axis=1).astype(np.int32)
-    return places if len(places) else np.zeros((1, 2), dtype=np.int32)
+    found = np.stack([used // lanes, used % lanes * bits], axis=1).astype(np.int32)
+    return found if len(found) else np.zeros((1, 2), dtype=np.int32)
 
 
 def used_tables(log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:

@@ -50,10 +50,10 @@ class CudaHistograms:
         with device.active("requantising", tables.nbytes):
             self.top[...] = requantise.LOWEST
             self.largest[...] = 0
-            places = requantise.used_places(used, rows.lanes)
+            lanes = requantise.used_lanes(used, rows.lanes)
             requantise.launch_requantise(
                 rows.lanes, len(used), rows.grid, rows.block, device.stream(), rows.codes_,
-                rows.parts_, rows.group_of_, device.handle(device.where.put(places)),
+                rows.parts_, rows.group_of_, device.handle(device.where.put(lanes)),
                 device.handle(device.where.put(tables)), self.start_log_, self.top_,
                 self.powers_, rows.q_, self.largest_,
             )  # fmt: skip

@@ -26,7 +26,7 @@ class Rows:
         self.device, self.codes, self.width, self.groups = device, codes, width, layout.n_groups
         self.lanes, self.stride = histogram.lanes_of(width), histogram.stride_of(width)
         cells = codes.shape[0] * self.lanes * self.stride
-        parts = histogram.cut(layout.starts, blocks, plan.part_rows)
+        parts = histogram.class_parts(layout.starts, blocks, plan.part_rows)
         self.grid, self.block = min(blocks, len(parts)), plan.threads
         self.q = where.zeros((layout.n_planes, layout.n_rows), xp.int32)
         self.sums = where.zeros((self.groups, cells), xp.int64)

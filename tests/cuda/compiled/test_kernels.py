@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from tests.cuda.sass import Compiled, loop_around
+from tests.cuda.compiled.conftest import Built
+from tests.cuda.sass import PLAIN, Compiled, loop_around
 from tests.cuda.signatures import SIGNATURES
 
 SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
@@ -16,7 +18,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 HISTOGRAMS = ("build", "build_wide", "update", "update_wide", "sum_parts", "sum_direct")
 
 TREES = (
-    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "place", "compare",
+    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "number_rows", "compare",
     "sum_by", "leaves",
 )  # fmt: skip
 
@@ -39,14 +41,32 @@ DOUBLES = {
 ROWWISE = ("exponentiate", "move", "pack")
 
 
+def barriers(ptx: str) -> int:
+    return len(re.findall(r"^\s+bar(?:rier)?\.sync", ptx, flags=re.MULTILINE))
+
+
 def opcodes(ptx: str) -> set[str]:
     """Instructions of a PTX text, with their types."""
     return set(re.findall(r"^\s+(?:@!?%\w+ )?([a-z][a-z0-9_.]*)\s", ptx, flags=re.MULTILINE))
 
 
-def test_every_signature_compiles(kernels: list[Compiled]) -> None:
+def test_every_signature_compiles(plain: Built) -> None:
     expected = {(name, k) for name, found in SIGNATURES.items() for k in range(len(found))}
-    assert {(k.kernel, k.signature) for k in kernels} == expected
+    assert {(k.kernel, k.signature) for k in plain.kernels} == expected
+
+
+def test_every_kernel_is_linked(linked: Built) -> None:
+    assert {k.kernel for k in linked.kernels} == set(SIGNATURES)
+
+
+def test_linked_code_has_the_barriers_of_plain_code(
+    linked: Built, built: Callable[[str, str], Built]
+) -> None:
+    """None is optimised away, and none is doubled into two branches."""
+    plain = {k.kernel: k for k in built(linked.capability, PLAIN).kernels if k.signature == 0}
+    for k in linked.kernels:
+        assert barriers(k.ptx) == barriers(plain[k.kernel].ptx), k.kernel
+    assert sum(barriers(k.ptx) for k in linked.kernels) > 20
 
 
 def test_no_product_is_fused_with_a_sum(kernels: list[Compiled]) -> None:
@@ -85,6 +105,15 @@ def test_roots_and_quotients_of_scores_are_correctly_rounded(kernels: list[Compi
         if k.kernel in (*SPLITS, "evaluate_forest"):
             wanted = {"div.rn.f64"}
         assert found == wanted, k.kernel
+
+
+def test_products_of_stumps_are_rounded_for_themselves(kernels: list[Compiled]) -> None:
+    """The one that is not, the limit of a tie, is only compared."""
+    for k in kernels:
+        if k.kernel in ("score", "choose"):
+            products = re.findall(r"^\s+(mul(?:\.rn)?\.f64)\s", k.ptx, flags=re.MULTILINE)
+            assert products.count("mul.rn.f64") >= 4, k.kernel
+            assert products.count("mul.f64") == (k.kernel == "choose"), k.kernel
 
 
 def test_products_of_splits_are_rounded_for_themselves(kernels: list[Compiled]) -> None:

@@ -75,7 +75,7 @@ def found_bytes(tried: int, columns: int) -> int:
     return 8 * tried * (1 + FOUND + columns)
 
 
-class Best:
+class BestSplits:
     """The best split of every (node, tried feature), and of every node."""
 
     def __init__(self, n: int, tried: int, columns: int, device: Device) -> None:
@@ -86,7 +86,7 @@ class Best:
         self.record = where.zeros((n, RECORD + columns), xp.int64)
 
     def choose(self, features: Any, at: np.ndarray, found: Found) -> None:
-        """Write the nodes' splits into the places `at` of `found`."""
+        """Write the nodes' splits into the entries `at` of `found`."""
         device, xp = self.device, self.device.where.xp
         launch_choose(
             self.n, device.plan, device.stream(), self.scores_, self.found_, features,

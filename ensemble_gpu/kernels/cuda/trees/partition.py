@@ -17,7 +17,7 @@ from ensemble_gpu.kernels.cuda.launch import launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.tree_protocol import LEAF
 
-# Columns of the nodes at hand: rows before its own, place of the first in `order`, and its split.
+# Columns of the nodes at hand: rows before its own, index of the first in `order`, and its split.
 OFFSET, START, FEATURE, BIN, MISSING_LEFT, NODE = range(6)
 
 # --- device functions ------------------------------------------------------------------------
@@ -73,10 +73,10 @@ def scatter(order, nodes, node_of, running, before, moved):
         i = node_of[u]
         offset = nodes[i, OFFSET]
         goes = running[u] - (running[u - 1] if u > 0 else np.int32(0))
-        place = np.int32(running[u] - goes - before[i])
+        position = np.int32(running[u] - goes - before[i])
         if goes == 0:
-            place = np.int32(before[i + 1] - before[i] + (u - offset) - place)
-        moved[offset + place] = order[nodes[i, START] + u - offset]
+            position = np.int32(before[i + 1] - before[i] + (u - offset) - position)
+        moved[offset + position] = order[nodes[i, START] + u - offset]
         u = np.int32(u + cuda.gridsize(1))
 
 
@@ -91,8 +91,8 @@ def restore(nodes, node_of, moved, order):
 
 
 @cuda.jit(cache=True)
-def place(order, nodes, out):
-    """out[row] = the number of its node, given in place of a feature."""
+def number_rows(order, nodes, out):
+    """out[row] = the number of its node, given in the column of the feature."""
     u = np.int32(cuda.grid(1))
     while u < nodes[nodes.shape[0] - 1, OFFSET]:
         i = _node_of(nodes, u)
@@ -151,7 +151,7 @@ def launch_mark(
     launch(mark, grid, block, stream, codes, order, nodes, subset, *sizes, node_of, goes)
 
 
-def launch_move(
+def launch_reorder(
     grid: int, block: int, stream: Any, order: Any, nodes: Any, node_of: Any, running: Any,
     before: Any, moved: Any,
 ) -> None:  # fmt: skip
@@ -160,8 +160,10 @@ def launch_move(
     launch(restore, grid, block, stream, nodes, node_of, moved, order)
 
 
-def launch_place(grid: int, block: int, stream: Any, order: Any, nodes: Any, out: Any) -> None:
-    launch(place, grid, block, stream, order, nodes, out)
+def launch_number_rows(
+    grid: int, block: int, stream: Any, order: Any, nodes: Any, out: Any
+) -> None:
+    launch(number_rows, grid, block, stream, order, nodes, out)
 
 
 def launch_compare(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda.device import Device
+from ensemble_gpu.kernels.cuda.limits import check_rows
 from ensemble_gpu.kernels.cuda.trees import forest as kernels
 from ensemble_gpu.kernels.cuda.trees import partition
 from ensemble_gpu.kernels.cuda.trees.codes import by_row
@@ -33,6 +34,7 @@ def evaluate_forest(X: Any, forest: PackedForest, device: Device) -> Any:
     """float64 [n, outputs]."""
     where, plan = device.where, device.plan
     n, outputs = X.shape[0], len(forest.intercept)
+    check_rows(n)
     with device.active(f"predictions of {n} rows", 8 * n * outputs):
         out = where.zeros((n, outputs), where.xp.float64)
         if n:
@@ -49,6 +51,7 @@ def apply_forest(X: Any, forest: PackedForest, device: Device) -> Any:
     """The leaf of every row in every tree."""
     where, plan = device.where, device.plan
     n, trees = X.shape[0], len(forest.roots)
+    check_rows(n)
     with device.active(f"leaves of {n} rows in {trees} trees", 8 * n * trees):
         out = where.zeros((n, trees), where.xp.int64)
         if n and trees:

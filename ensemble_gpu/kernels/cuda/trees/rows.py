@@ -93,7 +93,7 @@ class NodeRows:
             running = xp.cumulative_sum(goes, dtype=xp.int32)
             ends = xp.take(running, where.put(table[1:, partition.OFFSET].astype(np.int64) - 1))
             before = xp.concat([where.zeros(1, xp.int32), ends])
-            partition.launch_move(
+            partition.launch_reorder(
                 plan.row_blocks(total), plan.threads, device.stream(), self.order_, table_,
                 node_of_, device.handle(running), device.handle(before), device.handle(moved),
             )  # fmt: skip
@@ -118,7 +118,7 @@ class NodeRows:
         table[:-1, partition.FEATURE] = leaves
         with device.active(f"nodes of {self.n_rows} rows", 8 * self.n_rows):
             out = where.zeros(self.n_rows, where.xp.int64)
-            partition.launch_place(
+            partition.launch_number_rows(
                 plan.row_blocks(self.order.shape[0]), plan.threads, device.stream(), self.order_,
                 integers(table, device), device.handle(out),
             )  # fmt: skip

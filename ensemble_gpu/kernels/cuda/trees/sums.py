@@ -110,14 +110,17 @@ def sum_direct(
 
 @cuda.jit(cache=True)
 def subtract(pairs, parents, sums):
-    """sums[larger] = parents[parent] - sums[smaller] for pairs (parent, smaller, larger)."""
+    """sums[larger] = parents[parent] - sums[smaller] for pairs (parent, smaller, larger).
+
+    Sums of a node may be more than an int32 counts (features x codes x columns).
+    """
     k = np.int32(cuda.blockIdx.x)
     while k < pairs.shape[0]:
         parent, smaller, larger = pairs[k, 0], pairs[k, 1], pairs[k, 2]
-        j = np.int32(cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x)
+        j = np.int64(cuda.blockIdx.y) * cuda.blockDim.x + cuda.threadIdx.x
         while j < sums.shape[1]:
             sums[larger, j] = parents[parent, j] - sums[smaller, j]
-            j = np.int32(j + cuda.gridDim.y * cuda.blockDim.x)
+            j += np.int64(cuda.gridDim.y) * cuda.blockDim.x
         k = np.int32(k + cuda.gridDim.x)
 
 
@@ -129,7 +132,7 @@ def fits(width: int, columns: int) -> bool:
     return width * columns <= MOST_CELLS
 
 
-def cut(start: np.ndarray, stop: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
+def node_parts(start: np.ndarray, stop: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
     """Ranges of rows in parts (slot, start, stop) of equal size, but for the last of each."""
     size = max(part_rows, -(-int((stop - start).sum()) // blocks))
     parts_of = -(-(stop - start) // size)
