@@ -17,10 +17,10 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_gpu import AdaBoostClassifier, BoostingRegressor
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
+from tests.estimators.checks import assert_checks_pass
 
 CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
@@ -38,9 +38,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 def test_default_parameters_are_the_documented_ones():

@@ -12,10 +12,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
+from tests.estimators.checks import assert_checks_pass
 
 CHECKED = [
     AdaBoostClassifier(n_estimators=20),
@@ -48,9 +48,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 def test_default_parameters_are_the_documented_ones():
