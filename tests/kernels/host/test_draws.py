@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from ensemble_gpu.kernels.host.draws import (
     below,
     bootstrap_counts,
-    mixed,
     stream,
     subset_counts,
     unit,

@@ -14,7 +14,7 @@ from ensemble_gpu.cli.driver import Device, Driver
 from ensemble_gpu.cli.facts import Cupy, Facts, Namespace, gather
 from ensemble_gpu.cli.findings import examine
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 T4 = Device("Tesla T4", (7, 5), 16 * 2**30)
 V100 = Device("Tesla V100", (7, 0), 32 * 2**30)
 REQUIRED = {
