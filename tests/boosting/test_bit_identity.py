@@ -11,7 +11,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import ADVERSARIAL, Data, fingerprint, fit, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 VARIANTS = ["real", "discrete", "gentle"]
 HOLES = ["none", "abstain", "learn"]
@@ -117,8 +117,8 @@ def test_memory_layout_and_float_width_do_not_change_the_model(engine, layout, v
     assert found.model_.fingerprint() == standard(variant, n_classes, True, "abstain")
 
 
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_float32_on_a_device_gives_the_model_of_its_float64_copy(place):
+def test_float32_on_a_device_gives_the_model_of_its_float64_copy():
+    place = DEVICE
     data = make(2, False, "learn")
     X = place.put(data.X.astype(np.float32))
     found = AdaBoostClassifier(n_estimators=20, missing="learn").fit(X, place.put(data.y))
@@ -202,7 +202,7 @@ def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, m
     assert_finite(found, data.X)
     with use_engine("reference"):
         assert found.model_.fingerprint() == fingerprint(data, **params)
-    place = STRICT[1]
+    place = DEVICE
     there = AdaBoostClassifier(**params)
     there.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
     assert found.model_.fingerprint() == there.model_.fingerprint()

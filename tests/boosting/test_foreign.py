@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
-from tests.places import STRICT, Place
+from tests.places import DEVICE, Place
 
 TREE = DecisionTreeClassifier(max_depth=2)
 
@@ -544,7 +544,7 @@ def test_fingerprints_tell_models_apart():
 
 
 def test_learners_of_the_host_refuse_other_devices_and_say_how():
-    strict = STRICT[1]
+    strict = DEVICE
     X, y = strict.put(TWO.X), strict.put(TWO.y)
     with pytest.raises(ValueError, match=r"DecisionTreeClassifier takes .*device1.*device='cpu'"):
         boosted().fit(X, y)

@@ -9,7 +9,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier
 from tests.datasets import random_data
-from tests.places import STRICT, Place
+from tests.places import DEVICE, Place
 
 DATA = random_data(n=120)
 WHOLE = np.clip(np.round(DATA.X * 2), -60, 60)  # whole numbers that int8 and float16 hold
@@ -88,7 +88,7 @@ def test_feature_names_are_kept_and_compared(frame):
 
 def test_feature_names_are_forgotten_by_a_fit_without_names():
     estimator = fitted(pd.DataFrame(DATA.X, columns=NAMES))
-    place = STRICT[1]
+    place = DEVICE
     estimator.fit(place.put(DATA.X), place.put(DATA.y))
     assert not hasattr(estimator, "feature_names_in_")
 
@@ -198,14 +198,14 @@ def test_integer_labels_of_any_width_on_a_device(place: Place, dtype):
 
 
 def test_string_labels_with_features_on_a_device_come_back_on_the_host():
-    place = STRICT[1]
+    place = DEVICE
     estimator = fitted(place.put(DATA.X), LABELS["strings"])
     assert estimator.model_.fingerprint() == STANDARD
     assert isinstance(estimator.predict(place.put(DATA.X)), np.ndarray)
 
 
-@pytest.mark.parametrize("there", STRICT, ids=str)
-def test_a_model_trained_on_a_device_predicts_on_numpy_and_back(there):
+def test_a_model_trained_on_a_device_predicts_on_numpy_and_back():
+    there = DEVICE
     trained_there = fitted(there.put(DATA.X), there.put(DATA.y))
     trained_here = fitted(DATA.X)
     np.testing.assert_array_equal(

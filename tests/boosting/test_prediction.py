@@ -15,7 +15,7 @@ from ensemble_gpu import AdaBoostClassifier, AdditiveModel
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.model.additive import Rounds
 from tests.datasets import fit, random_data
-from tests.places import STRICT
+from tests.places import DEVICE
 
 VARIANTS = ["real", "discrete", "gentle"]
 CASES = list(product(VARIANTS, [2, 4]))
@@ -141,8 +141,8 @@ def test_staged_methods_are_those_of_the_truncated_models(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_predictions_on_a_device_are_those_of_numpy(case, place):
+def test_predictions_on_a_device_are_those_of_numpy(case):
+    place = DEVICE
     X = random_data(case[1], seed=6).with_missing().X
     there = place.put(X)
     for method in ("predict", "decision_function"):

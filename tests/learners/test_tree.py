@@ -33,7 +33,7 @@ from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 PSEUDO_HUBER = CustomLoss(
     lambda y, F: (1.0 + (y - F) ** 2) ** 0.5 - 1.0,
@@ -785,7 +785,7 @@ def test_adaboost_around_trees_learns_what_stumps_cannot():
 
 
 def test_adaboost_around_trees_is_the_same_on_a_device():
-    data, place = chequered(), STRICT[1]
+    data, place = chequered(), DEVICE
     boosted = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4)
     here = boosted.fit(data.X, data.y).predict(data.X)
     there = boosted.fit(place.put(data.X), place.put(data.y)).predict(place.put(data.X))
