@@ -151,8 +151,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", FEW, ids=str)
+@pytest.mark.parametrize(("case", "layout"), list(zip(FEW, cycle(LAYOUTS))), ids=str)
 def test_memory_layout_and_float_width_do_not_change_the_model(case, layout):
     data = make(case)
     found = case.estimator().fit(LAYOUTS[layout](data.X), data.y, data.weights)

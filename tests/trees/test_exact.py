@@ -89,8 +89,20 @@ LIMITS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "criterion"), CASES)
-@pytest.mark.parametrize("limit", LIMITS)
+# Full trees of all data; every limit with every criterion, on two, three and ten classes.
+LIMITED = [(*case, "none") for case in CASES]
+LIMITED += [
+    (name, criterion, limit)
+    for limit in LIMITS
+    if limit != "none"
+    for name, criterion in [
+        ("breast cancer", "gini"), ("digits", "gini"), ("waveform", "entropy"),
+        ("diabetes", "squared_error"), ("diabetes", "poisson"),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "criterion", "limit"), LIMITED)
 def test_every_node_has_the_rows_that_it_has_in_scikit_learn(name, criterion, limit):
     X, y = without_ties(name)
     params = dict(LIMITS[limit])
