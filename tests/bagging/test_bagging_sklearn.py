@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_gpu import AdaBoostClassifier, BoostingRegressor
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-from tests.estimators.checks import assert_checks_pass
+from tests.estimators.checks import assert_checks_pass, each_setting
 
 CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
@@ -38,7 +38,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+@each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
     assert_checks_pass(estimator)
 

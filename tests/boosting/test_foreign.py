@@ -18,12 +18,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
+from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.places import DEVICE, Place
 
 TREE = DecisionTreeClassifier(max_depth=2)
@@ -481,12 +481,12 @@ def test_parameters_of_the_learner_can_be_searched():
     ]  # fmt: skip
 
 
-@parametrize_with_checks([
+@each_setting([
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
 ])  # fmt: skip
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- arrays of other libraries and devices ----------------------------------------------------

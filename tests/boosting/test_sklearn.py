@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
-from tests.estimators.checks import assert_checks_pass
+from tests.estimators.checks import assert_checks_pass, each_setting
 
 CHECKED = [
     AdaBoostClassifier(n_estimators=20),
@@ -48,7 +48,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+@each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
     assert_checks_pass(estimator)
 

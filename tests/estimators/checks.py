@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 from unittest import SkipTest
 
+import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 
@@ -24,3 +26,14 @@ def assert_checks_pass(estimator: Any) -> None:
     if errors:
         raise ExceptionGroup(f"{estimator!r} fails {len(errors)} of scikit-learn's checks", errors)
     assert ran > 40, f"only {ran} checks ran"
+
+
+def each_setting(estimators: Iterable[Any]) -> pytest.MarkDecorator:
+    """A test with `estimator`; in the inner loop the first of every class."""
+    seen: set[type] = set()
+    settings = []
+    for estimator in estimators:
+        marks = [pytest.mark.slow] if type(estimator) in seen else []
+        settings.append(pytest.param(estimator, marks=marks, id=" ".join(repr(estimator).split())))
+        seen.add(type(estimator))
+    return pytest.mark.parametrize("estimator", settings)

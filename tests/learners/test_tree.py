@@ -14,7 +14,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
 from sklearn.tree import DecisionTreeRegressor as PeerTree
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from ensemble_gpu import (
@@ -33,6 +32,7 @@ from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.datasets import ADVERSARIAL, Data, random_data
+from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.places import DEVICE, NARROW, Place
 
 PSEUDO_HUBER = CustomLoss(
@@ -761,9 +761,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- AdaBoost around a tree --------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import random_data
-from tests.estimators.checks import assert_checks_pass
+from tests.estimators.checks import assert_checks_pass, each_setting
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -38,7 +38,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("estimator", CHECKED, ids=repr)
+@each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
     assert_checks_pass(estimator)
 
