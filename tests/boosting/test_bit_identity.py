@@ -138,6 +138,7 @@ def test_float32_on_a_device_gives_the_model_of_its_float64_copy():
     assert found.model_.fingerprint() == standard("real", 2, False, "learn")
 
 
+@pytest.mark.slow
 @few_cases
 def test_model_is_the_same_for_any_thread_count(variant, n_classes, weighted, holes):
     data = make(n_classes, weighted, holes, n=12_000, p=9)
@@ -178,6 +179,7 @@ def test_fifty_rounds_are_the_first_fifty_of_five_hundred(engine, variant, n_cla
     assert long.first(50).fingerprint() == short.fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engines_agree_after_five_hundred_rounds(variant):
     data = make(5, True, "learn")
@@ -207,6 +209,7 @@ ROUGH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant", "missing"), ROUGH)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, missing):
     data = ADVERSARIAL[name]()
@@ -241,6 +244,7 @@ def test_five_thousand_rounds_on_separable_data_stay_finite(variant):
     assert_finite(found, data.X)
 
 
+@pytest.mark.slow
 def test_five_thousand_rounds_on_separable_data_are_the_same_on_the_reference_engine():
     data = separable(60)
     found = fingerprint(data, n_estimators=5000)

@@ -155,6 +155,7 @@ def test_real_rounds_are_those_of_real_adaboost(learner, rate):
     np.testing.assert_allclose(ours.history_.training, np.cumprod(ours.errors_), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.parametrize("learner", LEARNERS[:3], ids=str)
 def test_real_rounds_with_three_classes_are_those_of_samme_r(learner, rate):

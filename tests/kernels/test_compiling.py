@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ensemble_gpu.kernels.compiling import MESSAGE
+
+pytestmark = pytest.mark.slow
 
 # A few small kernels, with less patience; importing the engine begins to listen.
 COMPILE = """

@@ -372,6 +372,7 @@ def test_the_order_of_the_rows_does_not_change_the_model(case):
     assert found.model_.fingerprint() == standard(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["fine", "packed"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_threads_and_kept_sums_do_not_change_the_model(case, form, monkeypatch):

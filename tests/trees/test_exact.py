@@ -217,6 +217,7 @@ def many_values(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, y, np.digitize(y, [0.0, 0.8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error"])
 def test_a_tree_is_exact_however_many_values_a_feature_has(criterion):
     X, y, labels = many_values(140_000)
@@ -226,6 +227,7 @@ def test_a_tree_is_exact_however_many_values_a_feature_has(criterion):
     assert len(found.model_.nodes) > 30
 
 
+@pytest.mark.slow
 def test_a_full_tree_tells_any_two_values_apart():
     X, _, _ = many_values(140_000)
     labels = np.random.default_rng(0).integers(2, size=len(X))
