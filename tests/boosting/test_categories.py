@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_squared_error
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from ensemble_gpu import (
@@ -36,6 +35,7 @@ from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.boosting.bad import Bad, on
 from tests.datasets import Data, fitted_state
+from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.places import Place
 
 KINDS = [BoostingClassifier, BoostingRegressor]
@@ -678,9 +678,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- bad input ---------------------------------------------------------------------------------

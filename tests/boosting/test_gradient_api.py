@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss, Huber, Logistic, Quantile
 from tests.datasets import Data, fitted_state, random_data
-from tests.places import STRICT, Place
+from tests.places import DEVICE, Place
 
 LABELS = {"integers": np.array([4, 7, 9]), "strings": np.array(["no", "so-so", "yes"])}
 CLASSIFIED = list(product(CLASSIFICATION, [2, 3]))
@@ -219,7 +219,7 @@ def test_targets_of_any_real_type_are_read_on_a_device(place: Place, dtype):
 
 
 def test_a_model_trained_on_a_device_predicts_on_numpy():
-    data, place = regression_data(60), STRICT[1]
+    data, place = regression_data(60), DEVICE
     there = regressor("huber").fit(place.put(data.X), place.put(data.y))
     here = regressor("huber").fit(data.X, data.y)
     assert there.engine_ == "reference"
@@ -227,7 +227,7 @@ def test_a_model_trained_on_a_device_predicts_on_numpy():
 
 
 def test_string_labels_with_features_on_a_device_come_back_on_the_host():
-    data, place = random_data(3, n=60), STRICT[2]
+    data, place = random_data(3, n=60), DEVICE
     y = LABELS["strings"][data.y]
     estimator = classifier(n_estimators=4).fit(place.put(data.X), y)
     predicted = estimator.predict(place.put(data.X))

@@ -20,7 +20,7 @@ from ensemble_gpu.boosting.integers import FINE_ROWS
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 ROUNDS = 6
 
@@ -151,8 +151,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", FEW, ids=str)
+@pytest.mark.parametrize(("case", "layout"), list(zip(FEW, cycle(LAYOUTS))), ids=str)
 def test_memory_layout_and_float_width_do_not_change_the_model(case, layout):
     data = make(case)
     found = case.estimator().fit(LAYOUTS[layout](data.X), data.y, data.weights)
@@ -204,7 +203,7 @@ def test_a_last_block_without_a_drawn_row_is_not_left_as_it_was():
 
 
 def test_a_device_agrees_on_many_rows():
-    case, place = LARGE[1], STRICT[1]
+    case, place = LARGE[1], DEVICE
     data = make(case)
     found = case.estimator().fit(*map(place.put, (data.X, data.y, data.weights)))
     assert found.model_.fingerprint() == standard(case)

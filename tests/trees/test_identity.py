@@ -14,7 +14,7 @@ from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomFor
 from ensemble_gpu.kernels.cpu.trees import grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 TREE, FOREST = (
     {"class": DecisionTreeClassifier, "real": DecisionTreeRegressor},
@@ -117,7 +117,7 @@ def test_the_reference_engine_gives_the_model_of_the_cpu_engine(case):
 
 @every_case
 def test_a_device_gives_the_same_model_and_keeps_its_results(case):
-    place = STRICT[1]
+    place = DEVICE
     data = data_of(case)
     X = place.put(data.X)
     found = estimator(case).fit(X, place.put(data.y), place.put(data.weights))

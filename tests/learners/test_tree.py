@@ -14,7 +14,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
 from sklearn.tree import DecisionTreeRegressor as PeerTree
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from ensemble_gpu import (
@@ -33,7 +32,8 @@ from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.places import DEVICE, NARROW, Place
 
 PSEUDO_HUBER = CustomLoss(
     lambda y, F: (1.0 + (y - F) ** 2) ** 0.5 - 1.0,
@@ -372,6 +372,7 @@ def test_the_order_of_the_rows_does_not_change_the_model(case):
     assert found.model_.fingerprint() == standard(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["fine", "packed"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_threads_and_kept_sums_do_not_change_the_model(case, form, monkeypatch):
@@ -761,9 +762,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- AdaBoost around a tree --------------------------------------------------------------------
@@ -785,7 +786,7 @@ def test_adaboost_around_trees_learns_what_stumps_cannot():
 
 
 def test_adaboost_around_trees_is_the_same_on_a_device():
-    data, place = chequered(), STRICT[1]
+    data, place = chequered(), DEVICE
     boosted = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4)
     here = boosted.fit(data.X, data.y).predict(data.X)
     there = boosted.fit(place.put(data.X), place.put(data.y)).predict(place.put(data.X))
