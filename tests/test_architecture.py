@@ -150,7 +150,7 @@ def test_readme_and_contributing_name_files_that_exist():
     folders = "|".join(sorted(ROOMS))
     for document in ("README.md", "CONTRIBUTING.md"):
         text = (ROOT / document).read_text()
-        for path in re.findall(rf"\b((?:{folders})/[\w/]+\.py)\b", text):
+        for path in re.findall(rf"(?<![\w/])((?:{folders})/[\w/]+\.py)\b", text):
             assert (PACKAGE / path).exists(), f"{document}: {path}"
 
 

@@ -10,7 +10,6 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.plans import (
-    GRAM_MEMORY,
     DescentParameters,
     classification_plan,
     gradient_learner,
@@ -24,7 +23,6 @@ from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import (
     check_choice,
-    check_flag,
     check_integer,
     check_max_features,
     check_real,
@@ -92,12 +90,6 @@ _SHARED = """
     metric : callable or None
         What early stopping watches instead of the loss: metric(y, {prediction}) -> float, lower is
         better, called with arrays of X's library (and sample_weight=, where given).
-    gram_memory : int, default=2**30
-        Bytes for the pair counts that make rounds of the squared loss independent of the number of
-        rows; what does not fit is added up over the rows, with the same model.
-    track_loss : bool, default=False
-        Record the training loss in `history_` although nobody watches (callbacks and validation
-        rows do; the squared loss always has it).
     device : {{None, "cpu", "cuda", "auto"}}, default=None
         Where to train; None follows the input.
     n_jobs : int or None, default=None
@@ -116,7 +108,9 @@ _SHARED = """
         rows of weight at most 1
     alphas_ : ndarray, nu alpha of each round
     feature_importances_ : ndarray, share of each feature in the gains
-    history_ : History, `training` and `validation` losses after each round; `history_.plot()`
+    history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
+        training loss is there where callbacks or validation rows ask for it, and for stumps with
+        the squared loss
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
@@ -139,8 +133,6 @@ class _GradientBoosting(BoostedEstimator):
     monotonic_cst: Any
     categorical_features: Any
     categorical_split: str
-    gram_memory: int
-    track_loss: bool
 
     def _check_parameters(self) -> None:
         check_real("learning_rate", self.learning_rate, 0.0, 1.0)
@@ -148,8 +140,6 @@ class _GradientBoosting(BoostedEstimator):
         check_choice("step", self.step, STEPS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
-        check_integer("gram_memory", self.gram_memory, 0)
-        check_flag("track_loss", self.track_loss)
         check_max_features(self.max_features)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
@@ -172,7 +162,6 @@ class _GradientBoosting(BoostedEstimator):
             n_features=count_features(self.max_features, self.n_features_in_),
             signs=self._signs(),
             votes=votes,
-            gram_memory=self.gram_memory,
             size=self._size,
             categories=self._categories,
             one_category=self.categorical_split == "single",
@@ -226,8 +215,6 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
-        gram_memory: int = GRAM_MEMORY,
-        track_loss: bool = False,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
@@ -252,8 +239,6 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
-        self.gram_memory = gram_memory
-        self.track_loss = track_loss
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -344,8 +329,6 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
-        gram_memory: int = GRAM_MEMORY,
-        track_loss: bool = False,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
@@ -370,8 +353,6 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
-        self.gram_memory = gram_memory
-        self.track_loss = track_loss
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks

@@ -182,7 +182,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _boost(
         self, plan: Plan, validation: Validation | None
     ) -> tuple[Trace, TrainingLoss | None]:
-        watched = validation is not None or self.callbacks or getattr(self, "track_loss", False)
+        watched = validation is not None or self.callbacks
         training = TrainingLoss(plan.strategy) if plan.cheap_loss or watched else None
         watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
         if self.callbacks:

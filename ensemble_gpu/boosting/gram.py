@@ -9,7 +9,7 @@ by an integer that only depends on how codes of j and f occur together:
 
 With the counts of pairs of codes, summed along j's codes, C_jl is one row of a table: a round costs
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
-`memory` bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
+MEMORY bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
 so the model is the same, and no residual is ever stored.
 """
 
@@ -31,6 +31,8 @@ MOST_RESIDUAL_BITS = 40
 WEIGHT_BITS = 36
 # A table costs about as much as this many rounds added up over the rows.
 TABLE_ROUNDS = 4
+# Bytes for tables.
+MEMORY = 2**30
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,10 @@ class Gram:
         targets: IntegerTargets,
         search: StumpSearch,
         learning_rate: float,
-        memory: int,
         n_rounds: int,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
-        self.memory = memory
         self.wait = 0 if n_rounds > TABLE_ROUNDS * codes.n_features else TABLE_ROUNDS - 1
         self.intercept = targets.intercept
         xp = engine.where.xp
@@ -149,7 +149,7 @@ class Gram:
     def _make_table(self, j: int) -> None:
         width, p = self.codes.width, self.codes.n_features
         size = width * p * width * (4 if self.weights is None else 8)
-        if size * (len(self.tables) + 1) > self.memory or self.codes.n_rows >= 2**31:
+        if size * (len(self.tables) + 1) > MEMORY or self.codes.n_rows >= 2**31:
             return
         table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
         accumulate(table)

@@ -43,7 +43,6 @@ from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredM
 from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.link import log_loss
 
-GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)
 
 
@@ -57,7 +56,6 @@ class DescentParameters:
     subsample: float
     seed: int
     constraints: SplitConstraints
-    gram_memory: int
     size: Size
     categories: Categories
 
@@ -81,7 +79,6 @@ class DescentParameters:
         n_features: int | None = None,
         signs: np.ndarray | None = None,
         votes: bool = False,
-        gram_memory: int = GRAM_MEMORY,
         size: Size = STUMP,
         categories: Categories = NO_CATEGORIES,
         one_category: bool = False,
@@ -104,7 +101,6 @@ class DescentParameters:
             float(subsample),
             seed,
             constraints,
-            gram_memory,
             size,
             categories,
         )
@@ -255,9 +251,8 @@ def _gram(binned: Binned, n_outputs: int, descent: DescentParameters, search: St
     engine, y = binned.engine, binned.target if n_outputs > 1 else binned.target[None, :]
     targets = integer_targets(y, integer_weights(binned.weights, WEIGHT_BITS, engine), engine)
     return Gram(
-        engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.gram_memory,
-        descent.n_rounds,
-    )  # fmt: skip
+        engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.n_rounds
+    )
 
 
 def _rebuild(

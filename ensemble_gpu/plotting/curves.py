@@ -83,8 +83,7 @@ def plot_history(history: Any, *, ax: Any = None) -> Any:
     curves = {"training": (history.training, BLUE), "validation": (history.validation, RED)}
     if not any(len(values) for values, _ in curves.values()):
         raise ValueError(
-            "The history is empty: fit with track_loss=True, early_stopping=True, callbacks, or "
-            "X_val and y_val."
+            "The history is empty: fit with early_stopping=True, callbacks, or X_val and y_val."
         )
     ax = axes_or_new(ax)
     for name, (values, colour) in curves.items():

@@ -32,7 +32,6 @@ FITS: dict[str, tuple[Any, int]] = {
     "logit": (AdaBoostClassifier(variant="logit"), 2),
     "gram": (BoostingRegressor(), 0),
     "gram, features drawn": (BoostingRegressor(max_features=2, random_state=3), 0),
-    "gram, no memory for tables": (BoostingRegressor(gram_memory=0), 0),
     "gram, K classes": (BoostingClassifier("squared"), 3),
     "newton": (BoostingClassifier(), 2),
     "newton, multinomial": (BoostingClassifier(), 3),

@@ -281,7 +281,10 @@ def test_a_choice_of_no_feature_changes_nothing(kind, given):
 def test_the_exponential_loss_of_categories_is_boosted_by_trees():
     data = classes()
     model = BoostingClassifier(
-        "exponential", categorical_features=CATEGORICAL, n_estimators=30, track_loss=True
+        "exponential",
+        categorical_features=CATEGORICAL,
+        n_estimators=30,
+        callbacks=[lambda info: None],
     ).fit(data.X, data.y)
     assert isinstance(model.model_, Forest)
     assert model.history_.training[-1] < 0.8 * model.history_.training[0]

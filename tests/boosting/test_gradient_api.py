@@ -295,8 +295,8 @@ GRADIENT = {
     "min_samples_leaf": 1, "subsample": 1.0, "max_features": None,
     "monotonic_cst": None, "max_bins": 255, "categorical_features": "from_dtype",
     "categorical_split": "subset", "missing": "abstain", "early_stopping": False,
-    "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None, "gram_memory": 2**30,
-    "track_loss": False, "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
+    "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
+    "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
 }  # fmt: skip
 
 

@@ -305,7 +305,9 @@ ROUGH = [
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, case):
     data = ADVERSARIAL[name]()
-    found = case.estimator(n_estimators=20, track_loss=True).fit(data.X, data.y, data.weights)
+    found = case.estimator(n_estimators=20, callbacks=[lambda info: None]).fit(
+        data.X, data.y, data.weights
+    )
     for array in (
         found.model_.rounds.values, found.model_.intercept, found.errors_, found.alphas_,
         found.feature_importances_, found.history_.training, found.decision_function(data.X),

@@ -42,6 +42,12 @@ def test_more_rounds_than_until_all_weights_are_requantised_are_replayed(name):
     assert resumed[1].fingerprint() == whole[1].fingerprint()
 
 
+def test_rounds_are_replayed_without_memory_for_tables_of_pairs(monkeypatch):
+    monkeypatch.setattr("ensemble_gpu.boosting.gram.MEMORY", 0)
+    whole, resumed = whole_and_resumed(plans(FITS["gram"][0], *problem(0)), 14)
+    assert resumed[1].fingerprint() == whole[1].fingerprint()
+
+
 @pytest.mark.parametrize("name", FOREIGN)
 def test_rounds_of_any_classifier_are_replayed(name):
     estimator, n_classes = FOREIGN[name]
@@ -90,9 +96,9 @@ def test_the_loss_on_record_is_that_of_the_model(name):
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(n_estimators=20, track_loss=True),
-        BoostingRegressor("absolute", n_estimators=20, track_loss=True),
-        BoostingClassifier(n_estimators=20, max_depth=3, track_loss=True),
+        BoostingClassifier(n_estimators=20, callbacks=[lambda info: None]),
+        BoostingRegressor("absolute", n_estimators=20, callbacks=[lambda info: None]),
+        BoostingClassifier(n_estimators=20, max_depth=3, callbacks=[lambda info: None]),
     ],
     ids=lambda e: type(e).__name__ + str(e.max_depth),
 )
@@ -101,6 +107,6 @@ def test_history_and_model_agree_whoever_watches(estimator):
     seen: list[float] = []
     estimator.set_params(callbacks=[lambda info: seen.append(info.training_loss)]).fit(X, y)
     np.testing.assert_array_equal(estimator.history_.training, seen)
-    unwatched = estimator.set_params(callbacks=None, track_loss=False).fit(X, y)
+    unwatched = estimator.set_params(callbacks=None).fit(X, y)
     again = type(estimator)(**unwatched.get_params()).fit(X, y)
     assert again.model_.fingerprint() == unwatched.model_.fingerprint()

@@ -226,7 +226,9 @@ def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
 def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step, n_classes):
     data = random_data(n_classes or 2, n=150, p=4)
     data = positive(data) if n_classes is None else data
-    model = boosting(loss, step, n_classes, max_depth=3, n_estimators=15, track_loss=True)
+    model = boosting(
+        loss, step, n_classes, max_depth=3, n_estimators=15, callbacks=[lambda info: None]
+    )
     model.fit(data.X, data.y)
     history = model.history_.training
     assert model.n_estimators_ == 15
@@ -240,8 +242,8 @@ def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step
 def test_a_line_search_looks_at_all_rows_although_some_were_drawn(loss):
     data = positive(random_data(n=150))
     model = BoostingRegressor(
-        loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2, track_loss=True,
-        random_state=0,
+        loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2,
+        callbacks=[lambda info: None], random_state=0,
     ).fit(data.X, data.y)  # fmt: skip
     history = model.history_.training
     assert (np.diff(history) <= 1e-12 * history[:-1]).all()
@@ -411,7 +413,7 @@ def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engi
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_both_engines(name):
     data = ADVERSARIAL[name]()
-    estimator = BoostingClassifier(max_depth=3, n_estimators=5, track_loss=True)
+    estimator = BoostingClassifier(max_depth=3, n_estimators=5, callbacks=[lambda info: None])
     here = estimator.fit(data.X, data.y, data.weights).model_
     for array in (here.nodes.value, here.intercept, estimator.errors_, here(data.X)):
         assert np.isfinite(array).all()
@@ -681,13 +683,13 @@ def test_early_stopping_keeps_the_best_round(engine):
 
 def test_history_is_the_training_loss_after_each_round():
     data = untied()
-    model = BoostingRegressor(max_leaf_nodes=6, n_estimators=8, track_loss=True)
+    model = BoostingRegressor(max_leaf_nodes=6, n_estimators=8, callbacks=[lambda info: None])
     model.fit(data.X, data.y, data.weights)
     expected = [
         np.average((data.y - F) ** 2, weights=data.weights) for F in model.staged_predict(data.X)
     ]
     np.testing.assert_allclose(model.history_.training, expected, rtol=1e-9)
-    assert len(model.fit(data.X, data.y).set_params(track_loss=False).history_.training) == 8
+    assert len(model.fit(data.X, data.y).set_params(callbacks=None).history_.training) == 8
     assert len(model.fit(data.X, data.y).history_.training) == 0
 
 
