@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -176,13 +175,14 @@ class Bagging(CategoricalEstimator):
 
     def _read(self, X: Any, y: Any, w: Any) -> tuple[Rows, Columns]:
         """Rows where the learners work, and the learners' parameters about features."""
-        given = self._feature_parameters()
-        rows, self._categories = read(self, X, y, w).encoded(given.get("max_bins"))
+        reading = read(self, X, y, w)
+        rows, self._categories = reading.encoded(self._feature_parameter("max_bins"))
+        given = self.estimator_.get_params(deep=False)
         names = getattr(self, "feature_names_in_", None)
         return rows, resolved(given, self._categories, self.n_features_in_, names)
 
-    def _feature_parameters(self) -> Mapping[str, Any]:
-        return self.estimator_.get_params(deep=False)
+    def _feature_parameter(self, name: str) -> Any:
+        return self.estimator_.get_params(deep=False).get(name)
 
     def _device_of_rows(self) -> str | None:
         """A GPU for device="auto" only where the learner can use one."""

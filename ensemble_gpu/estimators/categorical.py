@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,16 +26,16 @@ class CategoricalEstimator(ArrayEstimator):
     monotonic_cst: Any
     _categories: Categories
 
-    def _feature_parameters(self) -> Mapping[str, Any]:
-        """The parameters about single features; those of the learner, in a bag of learners."""
-        return self.get_params(deep=False)
+    def _feature_parameter(self, name: str) -> Any:
+        """A parameter about features (None: there is none); a bag of learners has its learner's."""
+        return getattr(self, name, None)
 
     def _device_of_rows(self) -> str | None:
         return self.device
 
     def _read_features(self, X: Any) -> tuple[Any, Chosen]:
         """X of fit as floats, numbers in place of labels; and which features are categories."""
-        chosen = choose(X, self._feature_parameters().get("categorical_features"))
+        chosen = choose(X, self._feature_parameter("categorical_features"))
         return self._check_X(number(X, chosen.labels), reset=True), chosen
 
     def _read_features_again(self, X: Any, chosen: Chosen, name: str) -> Any:
