@@ -167,6 +167,7 @@ def test_one_feature_shared_by_several_threads_gives_the_same_model(variant, n_j
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fifty_rounds_are_the_first_fifty_of_five_hundred(engine, variant, n_classes):

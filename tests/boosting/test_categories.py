@@ -329,6 +329,7 @@ def on_half(ours: Any, peer: Any, y: np.ndarray, score: Callable[..., float]) ->
     return [score(y[rest], getattr(m, "predict_proba", m.predict)(X[rest])) for m in models]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_log_loss_is_that_of_hist_gradient_boosting(size):
     y = (many()[1] > 0.0).astype(np.int64)
@@ -339,6 +340,7 @@ def test_log_loss_is_that_of_hist_gradient_boosting(size):
     assert on_half(blind, ours, y, log_loss)[0] > 1.1 * found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     y = many()[1]
@@ -423,6 +425,7 @@ def test_packed_gradients_give_one_model_on_both_engines(case, monkeypatch):
         assert case.fit().model_ == here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["fine", "packed"])
 @every_case
 def test_threads_and_kept_sums_do_not_change_the_model(case, form, monkeypatch):

@@ -114,6 +114,7 @@ def assert_never_rises(losses: list[float]) -> None:
     assert (np.diff(losses) <= rounding).all(), np.diff(losses).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "weighted"), [(0.1, False), (1.0, False), (1.0, True)])
 @pytest.mark.parametrize(("stump", "n_classes"), list(product(STUMPS, [2, 3])))
 @pytest.mark.parametrize("name", CLASSIFICATION)

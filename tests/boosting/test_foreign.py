@@ -49,6 +49,7 @@ def boosted(learner: Any = TREE, **params: Any) -> AdaBoostClassifier:
 # --- scikit-learn's AdaBoost is the discrete variant ------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -516,6 +517,7 @@ def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
         place.check(stage, "float64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("variant", ["real", "discrete"])
 def test_exact_trees_of_this_package_boost_as_those_of_scikit_learn(

@@ -181,6 +181,7 @@ MIDDLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, 4])
 @pytest.mark.parametrize("case", [*LARGE, *MIDDLE], ids=str)
 def test_the_model_is_the_same_for_any_thread_count(case, n_jobs):
@@ -301,6 +302,7 @@ ROUGH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ROUGH, ids=str)
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, case):

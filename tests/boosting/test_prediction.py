@@ -81,6 +81,7 @@ def test_predict_is_the_argmax_of_proba_and_margin_on_every_input(case, X):
     assert_agreement(fitted(*case), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(data=st.data())
@@ -163,6 +164,7 @@ def test_staged_predictions_of_a_model_without_rounds_are_empty():
     assert len(list(estimator.staged_predict(np.zeros((2, 6))))) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 def test_predictions_do_not_depend_on_the_number_of_threads(n_jobs):
     data = random_data(3, n=30_000)

@@ -187,6 +187,7 @@ def test_poisson_deviance_is_that_of_hist_gradient_boosting(size):
     assert deviances[0] == pytest.approx(deviances[1], rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_log_loss_of_three_classes_is_no_worse_than_that_of_hist_gradient_boosting(load, size):
@@ -220,6 +221,7 @@ def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
     return kind(loss, step=step, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "step", "n_classes"), losses(), ids=lambda v: getattr(v, "name", str(v))
 )
@@ -397,6 +399,7 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MANY, ids=str)
 def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engine(
     case, monkeypatch

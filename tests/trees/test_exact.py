@@ -245,6 +245,7 @@ WIDE: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("params", WIDE, ids=str)

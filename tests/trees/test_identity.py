@@ -115,6 +115,7 @@ def test_the_reference_engine_gives_the_model_of_the_cpu_engine(case):
         assert fingerprint(case) == standard(case)
 
 
+@pytest.mark.slow
 @every_case
 def test_a_device_gives_the_same_model_and_keeps_its_results(case):
     place = DEVICE
@@ -217,6 +218,7 @@ def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkey
     assert all(calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVERSARIAL)
 @pytest.mark.parametrize(
     "params",
@@ -242,6 +244,7 @@ def test_engines_agree_on_adversarial_data(name, params):
             np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVERSARIAL)
 @pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
 @pytest.mark.parametrize("min_rows", [1, 4])

@@ -116,6 +116,7 @@ def test_a_tree_on_categories_is_that_of_the_oracle(criterion, missing):
         assert any(node[0] == 2 for node in nodes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize(
     "limits",
@@ -132,6 +133,7 @@ def test_a_tree_with_large_leaves_is_that_of_the_oracle(criterion, limits):
         assert len(nodes) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
 @pytest.mark.parametrize("signs", [[1, 0, 0, -1], [-1, -1, 0, 1]], ids=str)
 @pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 3}], ids=str)
