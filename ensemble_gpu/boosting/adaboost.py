@@ -106,8 +106,10 @@ class AdaBoostClassifier(BoostedClassifier):
         of the gains (logit); with an estimator the mean of its own with these weights, if it has
         any
     estimators_ : list of the fitted estimators, where one was given
-    history_ : History, training loss (mean exponential loss relative to the start, or the logistic
-        loss) and validation loss after each round; `history_.plot()` draws them
+    history_ : History, training loss (mean of exp(-y F), for SAMME of exp(-F_y), or the logistic
+        loss) and validation loss after each round; `history_.plot()` draws them. `history_.weights`
+        [round, 4] are the shares of the weight before each round that abstain, are voted right and
+        wrong, and Z, the factor of the round on the training loss
     validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
         (only where there were validation rows)
     model_ : AdditiveModel, or Committee with an estimator
