@@ -15,7 +15,7 @@ from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF, unpacked
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.places import ENGINES
-from tests.trees.oracle import Limits, TreeOracle
+from tests.trees.oracle import Limits, Node, TreeOracle
 
 CLASSES = {"gini": 2, "gini of 3": 3, "entropy": 2, "entropy of 3": 3, "error": 3}
 CRITERIA = [*CLASSES, "squared_error", "poisson"]
@@ -104,6 +104,24 @@ def test_a_tree_on_numbers_is_that_of_the_oracle(criterion, missing):
         nodes = assert_tree_of_the_oracle(criterion, seed, missing=missing, weighted=seed % 2 == 0)
         assert len(nodes) > 20
         assert all(node[0] != 1 for node in nodes)  # the copy of feature 0
+
+
+@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
+def test_no_set_of_categories_is_better_than_the_one_that_the_oracle_finds_by_order(criterion):
+    for seed in SEEDS:
+        X = table(seed, missing=True)[:, 2:3]
+        y = target(criterion, table(seed, missing=True), seed)
+        limits = Limits(criterion, CLASSES.get(criterion, 0), categorical=(0,))
+        oracle, rows = TreeOracle(X, y, weights(seed, len(y)), limits), np.arange(len(y))
+        split = oracle.best(rows, (-np.inf, np.inf))
+        assert split is not None
+
+        def score(left: np.ndarray, oracle: TreeOracle = oracle) -> float:
+            return oracle.score(np.flatnonzero(left)) + oracle.score(np.flatnonzero(~left))
+
+        every = Node(criterion, X, y, oracle.w).subsets(0)
+        best = max(score(left) for left in every if 0 < left.sum() < len(y))
+        assert score(split.left) == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
