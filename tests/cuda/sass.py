@@ -56,21 +56,22 @@ def signatures_of(kernel: str, build: str) -> list[tuple[Argument, ...]]:
     return SIGNATURES[kernel] if build == PLAIN else SIGNATURES[kernel][:1]
 
 
-def compile_all(capability: str, build: str, target: Path, names: tuple[str, ...] = ()) -> None:
-    """Compile every kernel (or the named ones) in this process."""
+def numba_type(argument: Argument) -> Any:
     from numba import types
 
+    if isinstance(argument, Array):
+        layout: Any = argument.layout
+        return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
+    return getattr(types, argument)
+
+
+def compile_all(capability: str, build: str, target: Path, names: tuple[str, ...] = ()) -> None:
+    """Compile every kernel (or the named ones) in this process."""
     from ensemble_gpu.kernels.cuda._numba import cuda
 
     cc = (int(capability[:-1]), int(capability[-1]))
     dispatcher: Any = cuda.dispatcher
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
-
-    def numba_type(argument: Argument) -> Any:
-        if isinstance(argument, Array):
-            layout: Any = argument.layout
-            return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
-        return getattr(types, argument)
 
     for name in names or tuple(KERNELS):
         for k, signature in enumerate(signatures_of(name, build)):

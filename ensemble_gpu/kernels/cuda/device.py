@@ -12,7 +12,7 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.kernels.cuda import _numba, available
-from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, LaunchPlan, device_plan
+from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, LaunchPlan, Shape, device_plan
 
 
 class Device(Protocol):
@@ -121,6 +121,16 @@ def device_for(where: Where, plan: LaunchPlan | None) -> Device:
             "The CUDA engine runs on CUDA arrays; got NumPy arrays. device='cuda' moves them."
         )
     return CupyDevice(where, gpu.index_of(where.device), plan)
+
+
+def few_blocks(device: Device) -> Shape:
+    """For kernels that walk over the rows."""
+    return Shape(device.plan.blocks, device.plan.threads, device.stream())
+
+
+def thread_a_row(device: Device, n_rows: int) -> Shape:
+    """For kernels of one row (or node) a thread."""
+    return Shape(device.plan.row_blocks(n_rows), device.plan.threads, device.stream())
 
 
 def integers(array: np.ndarray, device: Device) -> Any:

@@ -35,7 +35,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
-from ensemble_gpu.kernels.cuda.device import Device, device_for
+from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
 from ensemble_gpu.kernels.cuda.pairs import pair_counts
@@ -107,13 +107,13 @@ class CudaEngine:
         check_codes(p, width)
         tiles = -(-p // lanes)
         with device.active(f"encoding {n} rows of {p} features", 8 * tiles * n):
-            where, plan = device.where, device.plan
+            where = device.where
             codes = where.zeros((tiles, n), where.xp.uint64)
             padded, steps = binning.padded_edges(edges)
             binning.launch_encode(
-                steps, width, lanes, plan.blocks, plan.threads, device.stream(),
-                device.handle(device.adopt(X)), device.handle(device.adopt(rows)),
-                device.handle(where.put(padded)), device.handle(codes),
+                few_blocks(device), steps, width, lanes, device.handle(device.adopt(X)),
+                device.handle(device.adopt(rows)), device.handle(where.put(padded)),
+                device.handle(codes),
             )  # fmt: skip
             counts = no_counts(p, width)
             if layout is not None:
@@ -171,32 +171,29 @@ class CudaEngine:
             return arraywise.leaf_sums(q, column, cut, self.where)
 
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
-        device, xp, plan = self.device, self.where.xp, self.device.plan
+        device, xp = self.device, self.where.xp
         sides = np.ascontiguousarray(values[:, [LEFT, RIGHT, cut.missing_leaf]])
         with device.active(f"outputs {tuple(F.shape)}", 8 * math.prod(F.shape)):
             out = xp.empty(F.shape, dtype=xp.float64, device=self.where.device)
             rowwise.launch_move(
-                cut.bin, cut.missing_code, plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.ascontiguousarray(F)),
-                device.handle(xp.ascontiguousarray(column)),
+                few_blocks(device), cut.bin, cut.missing_code,
+                device.handle(xp.ascontiguousarray(F)), device.handle(xp.ascontiguousarray(column)),
                 device.handle(self.where.put(sides)), device.handle(out),
             )  # fmt: skip
             return out
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
-        device, xp, plan = self.device, self.where.xp, self.device.plan
+        device, xp = self.device, self.where.xp
         with device.active(f"packed gradients {tuple(g.shape)}", 8 * math.prod(g.shape)):
             out = xp.empty(g.shape, dtype=xp.int64, device=self.where.device)
             rowwise.launch_pack(
-                unit_g, unit_h, plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.ascontiguousarray(g)), device.handle(xp.ascontiguousarray(h)),
-                device.handle(out),
+                few_blocks(device), unit_g, unit_h, device.handle(xp.ascontiguousarray(g)),
+                device.handle(xp.ascontiguousarray(h)), device.handle(out),
             )  # fmt: skip
             return out
 
     def exp(self, x: Any) -> Any:
-        device, where, plan = self.device, self.where, self.device.plan
-        xp = where.xp
+        device, where, xp = self.device, self.where, self.where.xp
         with device.active(f"exp of {tuple(x.shape)}", 8 * math.prod(x.shape)):
             if self._powers is None:
                 tables = exponential.powers(), fixedpoint.tables()
@@ -205,8 +202,7 @@ class CudaEngine:
             out = xp.empty(x.shape, dtype=xp.float64, device=where.device)
             lines = (-1, max(x.shape))  # each no longer than the rows, whose number fits int32
             rowwise.launch_exponentiate(
-                plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.reshape(x, lines)), *self._powers,
+                few_blocks(device), device.handle(xp.reshape(x, lines)), *self._powers,
                 device.handle(xp.reshape(out, lines)),
             )  # fmt: skip
             return out
@@ -219,7 +215,7 @@ class CudaEngine:
         n, outputs = X.shape[0], len(tables.intercept)
         check_rows(n)
         with device.active(f"predictions of {n} rows", 8 * n * outputs):
-            where, plan = device.where, device.plan
+            where = device.where
             out = where.zeros((n, outputs), where.xp.float64)
             if len(tables.features):
                 features = np.stack([tables.features, tables.first, tables.steps], axis=1)
@@ -228,8 +224,8 @@ class CudaEngine:
                     device.handle(where.put(np.ascontiguousarray(a))) for a in arrays
                 )
                 evaluate.launch_evaluate(
-                    plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
-                    features_, thresholds_, values_, missing_, device.handle(out),
+                    few_blocks(device), device.handle(device.adopt(X)), features_, thresholds_,
+                    values_, missing_, device.handle(out),
                 )  # fmt: skip
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Shape(NamedTuple):
+    """How a kernel is launched: blocks of the grid, threads of a block, the stream."""
+
+    grid: int | tuple[int, int]
+    block: int
+    stream: Any
 
 
 @dataclass(frozen=True)

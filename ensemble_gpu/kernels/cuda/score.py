@@ -21,7 +21,7 @@ from numba import float64, int32, int64
 
 from ensemble_gpu.kernels.cuda._numba import cuda
 from ensemble_gpu.kernels.cuda.formulas import confidence, gentle, weight
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.cuda.scan import scan_with, team_bits_of
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
@@ -266,14 +266,13 @@ def record_length(groups: int) -> int:
 
 
 def launch_split(
-    kind: int, learn_missing: bool, width: int, stride: int, grid: int, block: int, stream: Any,
-    sums: Any, running: Any, n_thresholds: Any, weights: Any, lowest: Any, largest: Any,
-    record: Any, record_score: Any,
+    shape: Shape, kind: int, learn_missing: bool, width: int, stride: int, sums: Any, running: Any,
+    n_thresholds: Any, weights: Any, lowest: Any, largest: Any, record: Any, record_score: Any,
 ) -> None:  # fmt: skip
     """Score every split of every feature and write the record of the best."""
     args = (
         sums, running, n_thresholds, weights, np.int32(kind), np.int32(learn_missing),
         np.int32(width), np.int32(stride),
     )  # fmt: skip
-    launch(score, grid, block, stream, *args, team_bits_of(block), lowest)
-    launch(choose, 1, block, stream, lowest, *args, largest, record, record_score)
+    launch(score, *shape, *args, team_bits_of(shape.block), lowest)
+    launch(choose, *shape._replace(grid=1), lowest, *args, largest, record, record_score)

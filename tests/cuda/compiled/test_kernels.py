@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 
 from tests.cuda.compiled.conftest import Built
-from tests.cuda.sass import PLAIN, Compiled, loop_around
-from tests.cuda.signatures import SIGNATURES
+from tests.cuda.sass import PLAIN, Compiled, loop_around, numba_type
+from tests.cuda.signatures import KERNELS, SIGNATURES
 
 SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
 # 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256, 96 five
@@ -130,6 +130,17 @@ def test_products_of_splits_are_rounded_for_themselves(kernels: list[Compiled]) 
 def test_nothing_divides_64_bit_integers(kernels: list[Compiled]) -> None:
     for k in kernels:
         assert not {op for op in opcodes(k.ptx) if re.match(r"(div|rem)\.[su]64", op)}, k.kernel
+
+
+def test_the_index_of_a_sum_that_is_subtracted_has_64_bits() -> None:
+    """A node may have more than 2^31 sums: features x codes x columns."""
+    from numba import types
+    from numba.cuda.compiler import compile_cuda
+
+    arguments = tuple(numba_type(a) for a in SIGNATURES["subtract"][0])
+    compiled = compile_cuda(KERNELS["subtract"].py_func, types.void, arguments, cc=(8, 0))
+    found = compiled.type_annotation.typemap
+    assert {t for name, t in found.items() if name.split(".")[0] == "j"} == {types.int64}
 
 
 def test_nothing_spills_or_uses_a_stack(kernels: list[Compiled]) -> None:

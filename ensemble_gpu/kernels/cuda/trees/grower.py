@@ -86,9 +86,8 @@ class CudaGrower:
         features_ = self._features(features)
         best = BestSplits(len(at), tried, self.columns, device)
         split_kernels.launch_split_rows(
-            rows.codes.lane_bits, self.width, self.columns, tried,
-            self.search.arguments(frontier, at), device.plan, device.stream(), *rows.arguments,
-            ranges, features_, best.scores_, best.found_,
+            device.plan, device.stream(), rows.codes.lane_bits, self.width, self.columns,
+            rows.arguments, ranges, features_, self.search.arguments(frontier, at), best.arguments,
         )  # fmt: skip
         best.choose(features_, at, found)
 
@@ -107,9 +106,9 @@ class CudaGrower:
             if self.on_device:
                 best = BestSplits(len(chunk), tried, self.columns, device)
                 split_kernels.launch_split_sums(
-                    self.width, self.columns, tried, self.search.arguments(frontier, chunk),
-                    device.plan, device.stream(), sums_, integers(slots, device), features_,
-                    best.scores_, best.found_,
+                    device.plan, device.stream(), self.width, self.columns, sums_,
+                    integers(slots, device), features_, self.search.arguments(frontier, chunk),
+                    best.arguments,
                 )  # fmt: skip
                 best.choose(features_, chunk, found)
             else:

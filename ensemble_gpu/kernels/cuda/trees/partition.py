@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.tree_protocol import LEAF
 
@@ -144,41 +144,37 @@ def leaves(codes, nodes, subset, lane_bits, missing_code, out):
 
 
 def launch_mark(
-    lane_bits: int, width: int, grid: int, block: int, stream: Any, codes: Any, order: Any,
+    shape: Shape, lane_bits: int, width: int, codes: Any, order: Any,
     nodes: Any, subset: Any, node_of: Any, goes: Any,
 ) -> None:  # fmt: skip
     sizes = np.int32(lane_bits), np.int32(width - 1)
-    launch(mark, grid, block, stream, codes, order, nodes, subset, *sizes, node_of, goes)
+    launch(mark, *shape, codes, order, nodes, subset, *sizes, node_of, goes)
 
 
 def launch_reorder(
-    grid: int, block: int, stream: Any, order: Any, nodes: Any, node_of: Any, running: Any,
+    shape: Shape, order: Any, nodes: Any, node_of: Any, running: Any,
     before: Any, moved: Any,
 ) -> None:  # fmt: skip
     """Sort the rows of every node by their side."""
-    launch(scatter, grid, block, stream, order, nodes, node_of, running, before, moved)
-    launch(restore, grid, block, stream, nodes, node_of, moved, order)
+    launch(scatter, *shape, order, nodes, node_of, running, before, moved)
+    launch(restore, *shape, nodes, node_of, moved, order)
 
 
-def launch_number_rows(
-    grid: int, block: int, stream: Any, order: Any, nodes: Any, out: Any
-) -> None:
-    launch(number_rows, grid, block, stream, order, nodes, out)
+def launch_number_rows(shape: Shape, order: Any, nodes: Any, out: Any) -> None:
+    launch(number_rows, *shape, order, nodes, out)
 
 
-def launch_compare(
-    grid: int, block: int, stream: Any, order: Any, nodes: Any, target: Any, differs: Any
-) -> None:
-    launch(compare, grid, block, stream, order, nodes, target, differs)
+def launch_compare(shape: Shape, order: Any, nodes: Any, target: Any, differs: Any) -> None:
+    launch(compare, *shape, order, nodes, target, differs)
 
 
-def launch_sum_by(grid: int, block: int, stream: Any, index: Any, values: Any, sums: Any) -> None:
-    launch(sum_by, grid, block, stream, index, values, sums)
+def launch_sum_by(shape: Shape, index: Any, values: Any, sums: Any) -> None:
+    launch(sum_by, *shape, index, values, sums)
 
 
 def launch_leaves(
-    lane_bits: int, width: int, grid: int, block: int, stream: Any, codes: Any, nodes: Any,
+    shape: Shape, lane_bits: int, width: int, codes: Any, nodes: Any,
     subset: Any, out: Any,
 ) -> None:  # fmt: skip
     sizes = np.int32(lane_bits), np.int32(width - 1)
-    launch(leaves, grid, block, stream, codes, nodes, subset, *sizes, out)
+    launch(leaves, *shape, codes, nodes, subset, *sizes, out)

@@ -16,7 +16,7 @@ import numpy as np
 from numba import float64, int32, int64, uint32
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
+from ensemble_gpu.kernels.cuda.launch import LaunchPlan, Shape, launch
 from ensemble_gpu.kernels.cuda.scan import scan_with, team_bits_of
 from ensemble_gpu.kernels.cuda.trees.best import FOUND, HAS_MISSING, KEY, NEXT
 from ensemble_gpu.kernels.cuda.trees.candidates import any_missing, drawn, occurs
@@ -243,26 +243,30 @@ split_sums, split_sums_large = (split_sums_with(n) for n in (FEW_CELLS, MOST_CEL
 
 
 def launch_split_rows(
-    lane_bits: int, width: int, columns: int, tried: int, search: tuple[Any, ...],
-    plan: LaunchPlan, stream: Any, codes: Any, order: Any, label: Any, values: Any, ranges: Any,
-    features: Any, scores: Any, found: Any,
+    plan: LaunchPlan, stream: Any, lane_bits: int, width: int, columns: int,
+    rows: tuple[Any, Any, Any, Any], ranges: Any, features: Any, search: tuple[Any, ...],
+    best: tuple[Any, Any],
 ) -> None:  # fmt: skip
-    """The best split of every (node, tried feature) of nodes with these ranges."""
+    """The best split of every (node, tried feature) of nodes with these ranges.
+
+    `rows` are codes, order, label, values; `search` is search.py's; `best` are scores, found.
+    """
     kernel = split_rows if width * columns <= FEW_CELLS else split_rows_large
+    grid = plan.pair_blocks(ranges.shape[0], features.shape[1])
     launch(
-        kernel, plan.pair_blocks(ranges.shape[0], tried), plan.node_threads, stream, codes, order,
-        label, values, ranges, features, np.int32(lane_bits), np.int32(width), *search,
-        team_bits_of(plan.node_threads), scores, found,
+        kernel, *Shape(grid, plan.node_threads, stream), *rows, ranges, features,
+        np.int32(lane_bits), np.int32(width), *search, team_bits_of(plan.node_threads), *best,
     )  # fmt: skip
 
 
 def launch_split_sums(
-    width: int, columns: int, tried: int, search: tuple[Any, ...], plan: LaunchPlan, stream: Any,
-    sums: Any, slots: Any, features: Any, scores: Any, found: Any,
+    plan: LaunchPlan, stream: Any, width: int, columns: int, sums: Any, slots: Any, features: Any,
+    search: tuple[Any, ...], best: tuple[Any, Any],
 ) -> None:  # fmt: skip
     """The best split of every (node, tried feature) of nodes with sums in these slots."""
     kernel = split_sums if width * columns <= FEW_CELLS else split_sums_large
+    grid = plan.pair_blocks(slots.shape[0], features.shape[1])
     launch(
-        kernel, plan.pair_blocks(slots.shape[0], tried), plan.node_threads, stream, sums, slots,
-        features, np.int32(width), *search, team_bits_of(plan.node_threads), scores, found,
+        kernel, *Shape(grid, plan.node_threads, stream), sums, slots, features, np.int32(width),
+        *search, team_bits_of(plan.node_threads), *best,
     )  # fmt: skip
