@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ensemble_gpu.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leaf_units(c, rate, S, H, units):
     """units = rint(nu c); returns by how much they lower the sum of w r^2."""
     fall = 0.0
@@ -18,7 +19,7 @@ def leaf_units(c, rate, S, H, units):
     return fall
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate(table):
     """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
     for c in range(1, table.shape[0] - 1):
@@ -28,7 +29,7 @@ def accumulate(table):
                 here[b] += before[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subtract(S, H, table, last_bin, missing, values):
     """S[k, f, b] -= values[k, leaf] times the weight of the leaf's rows with code b in f.
 
