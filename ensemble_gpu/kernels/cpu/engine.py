@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.arrays.namespace import NUMPY, to_numpy
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import (
@@ -64,6 +64,21 @@ class CpuEngine:
         self.run = Run.of(n_jobs)
         self.pace = Pace()
         self._workers: ThreadPoolExecutor | None = None
+
+    @property
+    def n_workers(self) -> int:
+        """Its threads."""
+        return self.run.threads
+
+    def single(self) -> CpuEngine:
+        """An engine of one thread."""
+        return CpuEngine(1)
+
+    def view(self, array: Any) -> np.ndarray:
+        """A host view, read-only: one compiled kernel serves writable and read-only input."""
+        view: np.ndarray = to_numpy(array).view()
+        view.flags.writeable = False
+        return view
 
     def adopt(self, array: np.ndarray) -> np.ndarray:
         return array
@@ -289,6 +304,10 @@ class CpuHistograms:
         totals.sums[:] = 0
         totals.add(q)
         return exponent
+
+    def add_up(self) -> np.ndarray:
+        sums = self.totals.sums
+        return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
 
     def _share_parts(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
         self.run.share(lambda _, a, b: kernel(a, b, *arguments), len(self.totals.parts))
