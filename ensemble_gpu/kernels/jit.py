@@ -31,6 +31,7 @@ APART = {"cuda", "reference"}
 COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 UNWRAPPED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+_CACHES: list[KernelCache] = []
 _UNCACHED: list[Any] = []
 
 
@@ -53,9 +54,14 @@ class KernelCache(FunctionCache):
         super().__init__(py_func)
         name = self._impl.filename_base
         self._others = name.split("-", 1)[0] + "-*.nb[ic]"
+        self._name = f"{name}-{digest()}"
         self._cache_file = IndexDataCacheFile(
-            cache_path=self.cache_path, filename_base=f"{name}-{digest()}", source_stamp=digest()
+            cache_path=self.cache_path, filename_base=self._name, source_stamp=digest()
         )
+
+    def files(self) -> list[Path]:
+        """The files that hold machine code."""
+        return sorted(Path(self.cache_path).glob(f"{self._name}.*.nbc"))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         for path in Path(self.cache_path).glob(self._others):
@@ -74,6 +80,7 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
         return function
     try:
         compiled._cache = KernelCache(function)
+        _CACHES.append(compiled._cache)
     except RuntimeError:  # no directory can be written: this process compiles for itself alone
         _UNCACHED.append(compiled)
     return compiled
@@ -82,6 +89,11 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
 def cache_is_missing() -> bool:
     """Whether kernels are compiled anew in every process, for want of a writable directory."""
     return bool(_UNCACHED)
+
+
+def cached_kernels() -> list[Path]:
+    """The files of all that is compiled and in the cache, one a function and types of arguments."""
+    return sorted(path for one in _CACHES for path in one.files())
 
 
 def inner(

@@ -50,10 +50,11 @@ class KernelLibrary(JITCodeLibrary):
 
     def _finalize_specific(self) -> None:
         super()._finalize_specific()
+        codegen: Any = self._codegen
         for variable in self._final_module.global_variables:
             env = lookup_environment(variable.name)
             if variable.name.startswith(ENVIRONMENT) and env is not None:
-                self._codegen.set_env(variable.name, env)
+                codegen.set_env(variable.name, env)
 
 
 class _Compiler(Compiler):
