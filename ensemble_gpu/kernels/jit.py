@@ -1,0 +1,83 @@
+"""How compiled functions are declared: `kernel` and `inner`.
+
+    kernel  called from Python; compiled on first use and cached on disk
+    inner   called by compiled functions only: no wrappers for Python, no cache of its own
+
+numba keys a cached kernel by the file that it stands in, and so misses an edit in the file of a
+function that it calls. Here the key is a digest over the sources of all compiled functions, and it
+is part of the files' names: neither an edit nor an upgrade can run old code, and a new kernel
+removes the files of its predecessors.
+
+Division follows NumPy (x / 0 = inf or NaN, i // 0 = 0): no kernel divides by zero and means it, and
+the check for it keeps loops from being vectorised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+# Folders of kernels/ that hold nothing that is compiled for the host.
+APART = {"cuda", "reference"}
+COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+UNWRAPPED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+@cache
+def digest() -> str:
+    """Of all sources that compiled functions are made of."""
+    root = Path(__file__).parent
+    total = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root)
+        if name.parts[0] not in APART:
+            total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()[:16]
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of one function, in files that belong to one digest of the sources."""
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        name = self._impl.filename_base
+        self._others = name.split("-", 1)[0] + "-*.nb[ic]"
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self.cache_path, filename_base=f"{name}-{digest()}", source_stamp=digest()
+        )
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        for path in Path(self.cache_path).glob(self._others):
+            if f"-{digest()}." not in path.name:
+                with suppress(OSError):
+                    path.unlink()
+        super().save_overload(sig, data)
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that Python calls."""
+    compiled = njit(**COMMON)(function)
+    # No cache where no directory can be written: such a process compiles for itself alone.
+    with suppress(RuntimeError, AttributeError):
+        compiled._cache = KernelCache(compiled.py_func)
+    return compiled
+
+
+def inner(
+    function: Callable[..., Any] | None = None,
+    *,
+    inline: str = "never",
+    forceinline: bool = False,
+    fastmath: bool | set[str] = False,
+) -> Any:
+    """Compile a function that only compiled functions call; with or without options."""
+    options: dict[str, Any] = {"inline": inline, "forceinline": forceinline, "fastmath": fastmath}
+    declare = njit(**COMMON, **UNWRAPPED, **options)
+    return declare if function is None else declare(function)
