@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,17 @@ class Run:
             return serial(*args)
         with self.pool():
             return parallel(*args)
+
+    def share(self, function: Any, n: int) -> int:
+        """function(worker, start, stop) over contiguous shares of n items; how many workers."""
+        workers = max(1, min(self.threads, n, _available()))
+        bounds = [n * w // workers for w in range(workers + 1)]
+        if workers == 1:
+            function(0, 0, n)
+            return 1
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(function, range(workers), bounds[:-1], bounds[1:]))
+        return workers
 
     @contextmanager
     def pool(self) -> Iterator[None]:
