@@ -1,6 +1,6 @@
 """What rounds, trees and predictions cost on a GPU: `python -m bench.cuda_cost`.
 
-No GPU is needed: kernels are compiled to SASS (ensemble_gpu/kernels/cuda/sass.py), the instructions
+No GPU is needed: kernels are compiled to SASS (tests/cuda/sass.py), the instructions
 of the hot loops are counted, and limits follow from stated assumptions (cuda_limits.py). The sheet
 says how the design compares with its limits; it is not a measurement. Stumps are here, trees in
 cuda_trees.py.

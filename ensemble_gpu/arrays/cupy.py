@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import cache
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 
 import array_api_compat
@@ -59,7 +63,7 @@ def hand_back(array: Any, where: Where) -> Any:
     return array if array_api_compat.is_cupy_namespace(where.xp) else where.xp.from_dlpack(array)
 
 
-def place(device: int) -> Where:
+def where_on(device: int) -> Where:
     """CuPy on that GPU."""
     import cupy
 
@@ -76,11 +80,16 @@ def index_of(device: Any) -> int:
     return 0
 
 
+@cache
 def processors(device: int) -> int:
-    """Multiprocessors of a GPU."""
+    """Multiprocessors of a GPU: one question to the driver, asked once.
+
+    `Device.attributes` asks for about a hundred.
+    """
     import cupy
 
-    return int(cupy.cuda.Device(device).attributes["MultiProcessorCount"])
+    runtime = cupy.cuda.runtime
+    return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMultiProcessorCount, device))
 
 
 def stream_pointer() -> int:
@@ -97,23 +106,58 @@ def on_device(device: int) -> Any:
     return cupy.cuda.Device(device)
 
 
+# Streams, by GPU, of the thread that a worker thread works for.
+_CALLER_STREAMS: ContextVar[Mapping[int, Any]] = ContextVar(
+    "ensemble_gpu_streams", default=MappingProxyType({})
+)
+
+
+def remember_streams() -> None:
+    """Let `current` find the streams of this thread, wherever this context is run.
+
+    CuPy's current streams are a thread's own: a worker thread would queue its work on the default
+    stream, which need not wait for the arrays that the caller's stream is still computing.
+    """
+    if "cupy" not in sys.modules or not available():
+        return
+    import cupy
+
+    found = range(cupy.cuda.runtime.getDeviceCount())
+    _CALLER_STREAMS.set({gpu: cupy.cuda.get_current_stream(gpu) for gpu in found})
+
+
 @contextmanager
 def current(where: Where, task: str) -> Iterator[None]:
     """A context in which CuPy works on the GPU of `where`; elsewhere nothing changes.
 
     CuPy allocates on its current GPU whatever `device=` says, and that need not be the GPU of a
-    user's torch or JAX arrays. `task` is for the error where memory runs out.
+    user's torch or JAX arrays. A worker thread works on its caller's stream (`remember_streams`):
+    the outermost `current` enters it, those inside leave the stream alone. `task` is for the error
+    where memory runs out.
     """
     if where.kind != CUDA or not available():
         yield
         return
-    with on_device(index_of(where.device)), naming_the_size(task, None):
-        yield
+    gpu, streams = index_of(where.device), _CALLER_STREAMS.get()
+    others = {number: stream for number, stream in streams.items() if number != gpu}
+    with on_device(gpu), streams.get(gpu, nullcontext()), naming_the_size(task, None):
+        _CALLER_STREAMS.set(others)
+        try:
+            yield
+        finally:
+            _CALLER_STREAMS.set(streams)
 
 
 def overwrite(array: Any, values: np.ndarray) -> None:
-    """Copy host values into an existing CuPy array, in the order of the current stream."""
-    array.set(np.ascontiguousarray(values, dtype=array.dtype))
+    """Copy host values into an existing CuPy array, in the order of the current stream.
+
+    `asarray` copies them into pinned memory at once, and CuPy keeps that memory until the transfer
+    is done; nothing waits. `array.set` would leave a transfer under way from `values` itself, which
+    the caller may drop or change; to wait for it would stop the host once a round.
+    """
+    import cupy
+
+    array[...] = cupy.asarray(values, dtype=array.dtype)
 
 
 def release() -> None:

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 from ensemble_gpu.bagging.bags import Bags, learner_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
@@ -113,6 +114,7 @@ def in_threads(
     function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], n_jobs: int | None
 ) -> Iterator[Any]:
     """Results in the order of the calls, made in `n_jobs` threads of joblib."""
-    context = copy_context()  # the engine that the caller has chosen
+    context = copy_context()  # the engine that the caller has chosen, and its streams
+    context.run(gpu.remember_streams)
     parallel = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     return parallel(delayed(context.copy().run)(function, *call) for call in calls)

@@ -1,9 +1,13 @@
-"""PTX and SASS of every kernel without a GPU: `python -m ensemble_gpu.kernels.cuda.sass 80 out`.
+"""PTX and SASS of every kernel without a GPU: `python -m tests.cuda.sass 80 plain out`.
 
-Needs numba-cuda and the toolkit wheels (cuda-toolkit[nvvm,nvrtc,nvcc,nvdisasm]). One process
-compiles for one compute capability, because device functions are compiled for "the current device",
-which has to be pretended. For each kernel and signature k the directory gets k.ptx, k.txt
-(ptxas -v) and k.sass.
+There are two ways to machine code, and users run the second. PLAIN: libnvvm makes PTX, ptxas makes
+SASS of it. LINKED: with numba-cuda[cu12] or [cu13] nvJitLink is installed, and `@cuda.jit` then
+links with link-time optimisation; here the same linker is called with the same options, and says
+what registers and memory its code takes.
+
+Needs numba-cuda and the toolkit wheels (the extra cuda-proof). One process compiles for one compute
+capability, because device functions are compiled for "the current device", which has to be
+pretended. For each kernel and signature k the directory gets k.ptx, k.txt (ptxas -v) and k.sass.
 """
 
 from __future__ import annotations
@@ -18,7 +22,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tests.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
+
 CAPABILITIES = ("75", "80", "86", "90", "120")
+PLAIN, LINKED = "plain", "linked"
 
 
 @dataclass(frozen=True)
@@ -37,58 +44,90 @@ class Compiled:
 
 @cache
 def tool(name: str) -> Path:
-    """ptxas or nvdisasm of the installed toolkit wheels (of one wheel set with libnvvm)."""
-    found = sorted(Path(sysconfig.get_path("purelib")).glob(f"nvidia/*/bin/{name}"))
+    """A file of the installed toolkit wheels, of one wheel set with libnvvm."""
+    found = sorted(Path(sysconfig.get_path("purelib")).glob(f"nvidia/*/{name}"))
     if not found:
-        raise FileNotFoundError(
-            f"{name} not found: pip install 'cuda-toolkit[nvvm,nvrtc,nvcc,nvdisasm]==13.*'"
-        )
+        raise FileNotFoundError(f"{name} not found: pip install 'ensemble_gpu[cuda-proof]'")
     return found[-1]
 
 
-def compile_all(capability: str, target: Path, names: tuple[str, ...] = ()) -> None:
-    """Compile every kernel (or the named ones) in this process."""
+def signatures_of(kernel: str, build: str) -> list[tuple[Argument, ...]]:
+    """Those that are compiled: linking takes longer, and one kind of X stands for all of them."""
+    return SIGNATURES[kernel] if build == PLAIN else SIGNATURES[kernel][:1]
+
+
+def numba_type(argument: Argument) -> Any:
     from numba import types
 
+    if isinstance(argument, Array):
+        layout: Any = argument.layout
+        return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
+    return getattr(types, argument)
+
+
+def compile_all(capability: str, build: str, target: Path, names: tuple[str, ...] = ()) -> None:
+    """Compile every kernel (or the named ones) in this process."""
     from ensemble_gpu.kernels.cuda._numba import cuda
-    from tests.cuda.signatures import KERNELS, SIGNATURES, Argument, Array
 
     cc = (int(capability[:-1]), int(capability[-1]))
     dispatcher: Any = cuda.dispatcher
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=cc)
 
-    def numba_type(argument: Argument) -> Any:
-        if isinstance(argument, Array):
-            layout: Any = argument.layout
-            return types.Array(getattr(types, argument.dtype), argument.ndim, layout)
-        return getattr(types, argument)
-
     for name in names or tuple(KERNELS):
-        for k, signature in enumerate(SIGNATURES[name]):
+        for k, signature in enumerate(signatures_of(name, build)):
             arguments = tuple(numba_type(a) for a in signature)
-            ptx, _ = cuda.compile_ptx(KERNELS[name].py_func, arguments, cc=cc, device=False)
-            _assemble(ptx, capability, target / f"{name}-{k}")
+            function, stem = KERNELS[name].py_func, target / f"{name}-{k}"
+            if build == PLAIN:
+                ptx, _ = cuda.compile_ptx(function, arguments, cc=cc, device=False)
+                _assemble(ptx, capability, stem)
+            else:
+                code, _ = cuda.compile(
+                    function, arguments, cc=cc, device=False, abi="numba", output="ltoir"
+                )
+                _link(code, capability, stem)
+            _disassemble(stem)
 
 
 def _assemble(ptx: str, capability: str, stem: Path) -> None:
     source, cubin = stem.with_suffix(".ptx"), stem.with_suffix(".cubin")
     source.write_text(ptx)
     report = subprocess.run(
-        [tool("ptxas"), f"-arch=sm_{capability}", "-v", source, "-o", cubin],
+        [tool("bin/ptxas"), f"-arch=sm_{capability}", "-v", source, "-o", cubin],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     stem.with_suffix(".txt").write_text(report.stderr)
+
+
+def _link(code: bytes, capability: str, stem: Path) -> None:
+    """PTX and machine code by nvJitLink from a kernel's LTO-IR; it reports what ptxas -v does."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    options = {"arch": f"sm_{capability}", "link_time_optimization": True}
+    ptx = Linker(ObjectCode.from_ltoir(code), options=LinkerOptions(**options, ptx=True))
+    stem.with_suffix(".ptx").write_bytes(ptx.link("ptx").code.rstrip(b"\0"))
+    linker = Linker(
+        ObjectCode.from_ltoir(code),
+        options=LinkerOptions(**options, verbose=True, ptxas_options="-v"),
+    )
+    stem.with_suffix(".cubin").write_bytes(linker.link("cubin").code)
+    stem.with_suffix(".txt").write_text(linker.get_info_log().rstrip("\0"))
+
+
+def _disassemble(stem: Path) -> None:
+    cubin = stem.with_suffix(".cubin")
     listing = subprocess.run(
-        [tool("nvdisasm"), "-c", cubin], capture_output=True, text=True, check=True
+        [tool("bin/nvdisasm"), "-c", cubin], capture_output=True, text=True, check=True
     )
     stem.with_suffix(".sass").write_text(listing.stdout)
     cubin.unlink()
 
 
-def compiled(capability: str, target: Path, names: tuple[str, ...] = ()) -> list[Compiled]:
+def compiled(
+    capability: str, target: Path, build: str = PLAIN, names: tuple[str, ...] = ()
+) -> list[Compiled]:
     """Compile in a process of its own and read the results."""
     target.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", __spec__.name, capability, str(target), *names]
+    command = [sys.executable, "-m", __spec__.name, capability, build, str(target), *names]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"compiling for sm_{capability} failed:\n{done.stderr}")
@@ -138,4 +177,4 @@ def branch_target(line: str) -> str | None:
 
 
 if __name__ == "__main__":
-    compile_all(sys.argv[1], Path(sys.argv[2]), tuple(sys.argv[3:]))
+    compile_all(sys.argv[1], sys.argv[2], Path(sys.argv[3]), tuple(sys.argv[4:]))

@@ -1,4 +1,4 @@
-"""The one import of numba's CUDA target, and how an array becomes a kernel argument.
+"""The one import of numba's CUDA target, its settings, and how an array becomes an argument.
 
 With the package numba-cuda installed `numba.cuda` is that package; without it, only the simulator
 inside numba is of use. Every kernel file takes `cuda` from here and keeps it as a module global.
@@ -40,9 +40,13 @@ if available.simulated():
 
     cuda = _Simulated(_get_kernel_context)
 else:
-    from numba.cuda import libdevice
+    from numba.cuda import dispatcher, libdevice
 
     product = libdevice.dmul_rn
+    # Grids of a few blocks are meant (the choice of a split is one block). numba.cuda advises
+    # against them at every launch, with a warning of its own class; this switch is the process's.
+    launch_config: Any = dispatcher.config
+    launch_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 
 def simulator_handle(array: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 # --- device functions ------------------------------------------------------------------------
 
@@ -67,9 +67,8 @@ def padded_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, int]:
 
 
 def launch_encode(
-    steps: int, width: int, lanes: int, grid: int, block: int, stream: Any, X: Any, rows: Any,
-    edges: Any, codes: Any,
-) -> None:  # fmt: skip
+    shape: Shape, steps: int, width: int, lanes: int, X: Any, rows: Any, edges: Any, codes: Any
+) -> None:
     spread = (1 << (width.bit_length() - 1)) - 1  # all ones, below the width
     sizes = (np.int32(v) for v in (steps, width, lanes, 64 // lanes, spread))
-    launch(encode, grid, block, stream, X, rows, edges, *sizes, codes)
+    launch(encode, *shape, X, rows, edges, *sizes, codes)

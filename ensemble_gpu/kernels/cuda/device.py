@@ -12,7 +12,7 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.kernels.cuda import _numba, available
-from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, LaunchPlan, device_plan
+from ensemble_gpu.kernels.cuda.launch import SIMULATOR_PLAN, LaunchPlan, Shape, device_plan
 
 
 class Device(Protocol):
@@ -34,7 +34,7 @@ class Device(Protocol):
         ...
 
     def overwrite(self, array: Any, values: np.ndarray) -> None:
-        """Copy host values into a device array."""
+        """Copy host values into a device array, in the order of the stream."""
         ...
 
     def stream(self) -> Any:
@@ -78,7 +78,7 @@ class CupyDevice:
 
     def __init__(self, user: Where, index: int, plan: LaunchPlan | None) -> None:
         self.user, self.index = user, index
-        self.where = gpu.place(index)
+        self.where = gpu.where_on(index)
         self.plan = plan or device_plan(gpu.processors(index))
         self.streams: dict[int, Any] = {}
 
@@ -121,6 +121,16 @@ def device_for(where: Where, plan: LaunchPlan | None) -> Device:
             "The CUDA engine runs on CUDA arrays; got NumPy arrays. device='cuda' moves them."
         )
     return CupyDevice(where, gpu.index_of(where.device), plan)
+
+
+def few_blocks(device: Device) -> Shape:
+    """For kernels that walk over the rows."""
+    return Shape(device.plan.blocks, device.plan.threads, device.stream())
+
+
+def thread_a_row(device: Device, n_rows: int) -> Shape:
+    """For kernels of one row (or node) a thread."""
+    return Shape(device.plan.row_blocks(n_rows), device.plan.threads, device.stream())
 
 
 def integers(array: np.ndarray, device: Device) -> Any:

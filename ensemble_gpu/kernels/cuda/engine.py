@@ -2,8 +2,8 @@
 
 What a round costs, in launches and copies between host and device:
 
-AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales) and
-          one back (the record of the best split).
+AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales; each
+          is copied once more there) and one back (the record of the best split).
 gram      none: its rounds are the host's. A table costs a sort of the rows, a gather of the codes,
           a build and a copy back; a round without a table 5 launches for the sums, a copy back.
 rebuild   the engine's part: column (1 launch), move (1, and the leaf values to the device), exp
@@ -35,8 +35,9 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
-from ensemble_gpu.kernels.cuda.device import Device, device_for
+from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
+from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
 from ensemble_gpu.kernels.cuda.pairs import pair_counts
 from ensemble_gpu.kernels.cuda.rounds import CudaHistograms
 from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
@@ -58,10 +59,6 @@ from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
-
-# Row counters of the kernels are int32 and go up to a grid (below 2^20 threads) beyond the last.
-MOST_ROWS = 2**31 - 2**20
-MOST_CODES = 2**16
 
 
 class CudaEngine:
@@ -97,22 +94,17 @@ class CudaEngine:
         width, device = code_width(edges), self.device
         lanes = histogram.lanes_of(width)
         n, p = rows.shape[0], len(edges)
-        if n > MOST_ROWS:
-            raise ValueError(f"The CUDA engine takes at most {MOST_ROWS} rows; got {n}.")
-        if width > MOST_CODES:
-            raise ValueError(
-                f"The CUDA engine takes at most {MOST_CODES - 1} bins a feature; got {width - 1}. "
-                "Give max_bins, or use device='cpu'."
-            )
+        check_rows(n)
+        check_codes(p, width)
         tiles = -(-p // lanes)
         with device.active(f"encoding {n} rows of {p} features", 8 * tiles * n):
-            where, plan = device.where, device.plan
+            where = device.where
             codes = where.zeros((tiles, n), where.xp.uint64)
             padded, steps = binning.padded_edges(edges)
             binning.launch_encode(
-                steps, width, lanes, plan.blocks, plan.threads, device.stream(),
-                device.handle(device.adopt(X)), device.handle(device.adopt(rows)),
-                device.handle(where.put(padded)), device.handle(codes),
+                few_blocks(device), steps, width, lanes, device.handle(device.adopt(X)),
+                device.handle(device.adopt(rows)), device.handle(where.put(padded)),
+                device.handle(codes),
             )  # fmt: skip
             counts = no_counts(p, width)
             if layout is not None:
@@ -170,32 +162,29 @@ class CudaEngine:
             return arraywise.leaf_sums(q, column, cut, self.where)
 
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
-        device, xp, plan = self.device, self.where.xp, self.device.plan
+        device, xp = self.device, self.where.xp
         sides = np.ascontiguousarray(values[:, [LEFT, RIGHT, cut.missing_leaf]])
         with device.active(f"outputs {tuple(F.shape)}", 8 * math.prod(F.shape)):
             out = xp.empty(F.shape, dtype=xp.float64, device=self.where.device)
             rowwise.launch_move(
-                cut.bin, cut.missing_code, plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.ascontiguousarray(F)),
-                device.handle(xp.ascontiguousarray(column)),
+                few_blocks(device), cut.bin, cut.missing_code,
+                device.handle(xp.ascontiguousarray(F)), device.handle(xp.ascontiguousarray(column)),
                 device.handle(self.where.put(sides)), device.handle(out),
             )  # fmt: skip
             return out
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
-        device, xp, plan = self.device, self.where.xp, self.device.plan
+        device, xp = self.device, self.where.xp
         with device.active(f"packed gradients {tuple(g.shape)}", 8 * math.prod(g.shape)):
             out = xp.empty(g.shape, dtype=xp.int64, device=self.where.device)
             rowwise.launch_pack(
-                unit_g, unit_h, plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.ascontiguousarray(g)), device.handle(xp.ascontiguousarray(h)),
-                device.handle(out),
+                few_blocks(device), unit_g, unit_h, device.handle(xp.ascontiguousarray(g)),
+                device.handle(xp.ascontiguousarray(h)), device.handle(out),
             )  # fmt: skip
             return out
 
     def exp(self, x: Any) -> Any:
-        device, where, plan = self.device, self.where, self.device.plan
-        xp = where.xp
+        device, where, xp = self.device, self.where, self.where.xp
         with device.active(f"exp of {tuple(x.shape)}", 8 * math.prod(x.shape)):
             if self._powers is None:
                 tables = exponential.powers(), fixedpoint.tables()
@@ -204,8 +193,7 @@ class CudaEngine:
             out = xp.empty(x.shape, dtype=xp.float64, device=where.device)
             lines = (-1, max(x.shape))  # each no longer than the rows, whose number fits int32
             rowwise.launch_exponentiate(
-                plan.blocks, plan.threads, device.stream(),
-                device.handle(xp.reshape(x, lines)), *self._powers,
+                few_blocks(device), device.handle(xp.reshape(x, lines)), *self._powers,
                 device.handle(xp.reshape(out, lines)),
             )  # fmt: skip
             return out
@@ -216,18 +204,19 @@ class CudaEngine:
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         device = self.device
         n, outputs = X.shape[0], len(tables.intercept)
+        check_rows(n)
         with device.active(f"predictions of {n} rows", 8 * n * outputs):
-            where, plan = device.where, device.plan
+            where = device.where
             out = where.zeros((n, outputs), where.xp.float64)
             if len(tables.features):
-                places = np.stack([tables.features, tables.first, tables.steps], axis=1)
-                arrays = (places, tables.thresholds, tables.values, tables.missing)
-                places_, thresholds_, values_, missing_ = (
+                features = np.stack([tables.features, tables.first, tables.steps], axis=1)
+                arrays = (features, tables.thresholds, tables.values, tables.missing)
+                features_, thresholds_, values_, missing_ = (
                     device.handle(where.put(np.ascontiguousarray(a))) for a in arrays
                 )
                 evaluate.launch_evaluate(
-                    plan.blocks, plan.threads, device.stream(), device.handle(device.adopt(X)),
-                    places_, thresholds_, values_, missing_, device.handle(out),
+                    few_blocks(device), device.handle(device.adopt(X)), features_, thresholds_,
+                    values_, missing_, device.handle(out),
                 )  # fmt: skip
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 # --- device functions ------------------------------------------------------------------------
 
@@ -56,7 +56,6 @@ def evaluate(X, features, thresholds, values, missing, out):
 
 
 def launch_evaluate(
-    grid: int, block: int, stream: Any, X: Any, features: Any, thresholds: Any, values: Any,
-    missing: Any, out: Any,
-) -> None:  # fmt: skip
-    launch(evaluate, grid, block, stream, X, features, thresholds, values, missing, out)
+    shape: Shape, X: Any, features: Any, thresholds: Any, values: Any, missing: Any, out: Any
+) -> None:
+    launch(evaluate, *shape, X, features, thresholds, values, missing, out)

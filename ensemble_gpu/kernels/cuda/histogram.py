@@ -29,7 +29,7 @@ import numpy as np
 from numba import int32, uint64
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 STRIDE = 256  # cells of a feature in shared memory and in narrow sums
 TILE_LANES = 8
@@ -265,7 +265,7 @@ def stride_of(width: int) -> int:
     return STRIDE if width <= STRIDE else width
 
 
-def cut(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
+def class_parts(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
     """The classes' row ranges in parts (class, start, stop); none is empty.
 
     At most `blocks` parts (unless there are more classes), so that no block gets a second one
@@ -280,27 +280,23 @@ def cut(starts: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
     return np.array(parts, dtype=np.int32)
 
 
-def launch_build(
-    width: int, grid: int, block: int, stream: Any, codes: Any, parts: Any, group_of: Any,
-    q: Any, sums: Any,
-) -> None:  # fmt: skip
-    """Add every row's q to the sums, which the caller has zeroed."""
+def launch_build(shape: Shape, width: int, rows: tuple[Any, Any, Any], q: Any, sums: Any) -> None:
+    """Add q of `rows` (codes, parts, group_of) to the sums, which the caller has zeroed."""
     if lanes_of(width) == TILE_LANES:
-        launch(build, grid, block, stream, codes, parts, group_of, q, sums)
+        launch(build, *shape, *rows, q, sums)
     else:
-        stride = np.int64(stride_of(width))
-        launch(build_wide, grid, block, stream, codes, parts, group_of, q, sums, stride)
+        launch(build_wide, *shape, *rows, q, sums, np.int64(stride_of(width)))
 
 
 def launch_update(
-    width: int, feature: int, grid: int, block: int, stream: Any, codes: Any, parts: Any,
-    group_of: Any, factors: Any, q: Any, sums: Any, largest: Any,
+    shape: Shape, width: int, feature: int, rows: tuple[Any, Any, Any], factors: Any, q: Any,
+    sums: Any, largest: Any,
 ) -> None:  # fmt: skip
     """Rescale the rows whose code of the feature has a factor; sums and largest follow."""
     lanes = lanes_of(width)
     tile, shift = np.int32(feature // lanes), np.uint64(feature % lanes * (64 // lanes))
-    args = (codes, parts, group_of, tile, shift, factors, q, sums, largest)
+    args = (*rows, tile, shift, factors, q, sums, largest)
     if lanes == TILE_LANES:
-        launch(update, grid, block, stream, *args)
+        launch(update, *shape, *args)
     else:
-        launch(update_wide, grid, block, stream, *args, np.int64(stride_of(width)))
+        launch(update_wide, *shape, *args, np.int64(stride_of(width)))

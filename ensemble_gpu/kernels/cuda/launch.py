@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from numba.core.errors import NumbaPerformanceWarning
+
+class Shape(NamedTuple):
+    """How a kernel is launched: blocks of the grid, threads of a block, the stream."""
+
+    grid: int | tuple[int, int]
+    block: int
+    stream: Any
 
 
 @dataclass(frozen=True)
@@ -72,12 +77,5 @@ SIMULATOR_PLAN = LaunchPlan(
 
 
 def launch(kernel: Any, grid: int | tuple[int, int], block: int, stream: Any, *args: Any) -> None:
-    """kernel[grid, block, stream](*args).
-
-    A grid of one block is meant: numba's advice about it is silenced here and nowhere else. So is
-    NumPy's note, under the simulator, that a histogram cell wrapped around, which it may.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaPerformanceWarning)
-        warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning)
-        kernel[grid, block, stream](*args)
+    """kernel[grid, block, stream](*args): queued, not waited for."""
+    kernel[grid, block, stream](*args)

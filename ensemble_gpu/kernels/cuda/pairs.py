@@ -30,8 +30,8 @@ def pair_counts(codes: Codes, feature: int, weights: Any | None, device: Device)
         for first in range(0, width, step):
             ends = starts[first : first + step + 1]
             if ends[0] < ends[-1]:
-                here = order[ends[0] : ends[-1]]
-                counts[first : first + step] = _counts(codes, here, ends, weights, device)
+                rows = order[ends[0] : ends[-1]]
+                counts[first : first + step] = _counts(codes, rows, ends, weights, device)
     return counts
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import int64
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
 
 MOST_THREADS = 512
@@ -125,11 +125,11 @@ def quantise(
 # --- launchers -------------------------------------------------------------------------------
 
 
-def used_places(used: np.ndarray, lanes: int) -> np.ndarray:
+def used_lanes(used: np.ndarray, lanes: int) -> np.ndarray:
     """(tile, shift) of each used feature; at least one line, as no array may be empty."""
     bits = 64 // lanes
-    places = np.stack([used // lanes, used % lanes * bits], axis=1).astype(np.int32)
-    return places if len(places) else np.zeros((1, 2), dtype=np.int32)
+    found = np.stack([used // lanes, used % lanes * bits], axis=1).astype(np.int32)
+    return found if len(found) else np.zeros((1, 2), dtype=np.int32)
 
 
 def used_tables(log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -138,12 +138,11 @@ def used_tables(log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
 
 
 def launch_requantise(
-    lanes: int, n_used: int, grid: int, block: int, stream: Any, codes: Any, parts: Any,
-    group_of: Any, used: Any, tables: Any, start_log: Any, top: Any, powers: Any, q: Any,
-    largest: Any,
+    shape: Shape, lanes: int, n_used: int, rows: tuple[Any, Any, Any], used: Any, tables: Any,
+    start_log: Any, top: Any, powers: Any, q: Any, largest: Any,
 ) -> None:  # fmt: skip
     """Set top (starting from LOWEST), then q and largest (starting from zero)."""
     mask = np.uint32((1 << (64 // lanes)) - 1)
-    args = (codes, parts, group_of, used, np.int32(n_used), mask, tables, start_log, top)
-    launch(heaviest, grid, block, stream, *args)
-    launch(quantise, grid, block, stream, *args, powers, q, largest)
+    args = (*rows, used, np.int32(n_used), mask, tables, start_log, top)
+    launch(heaviest, *shape, *args)
+    launch(quantise, *shape, *args, powers, q, largest)

@@ -9,6 +9,7 @@ import numpy as np
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cuda import histogram, requantise, score
 from ensemble_gpu.kernels.cuda.device import Device
+from ensemble_gpu.kernels.cuda.launch import Shape
 from ensemble_gpu.kernels.cuda.rows import Rows
 from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Layout, Split
 
@@ -50,12 +51,11 @@ class CudaHistograms:
         with device.active("requantising", tables.nbytes):
             self.top[...] = requantise.LOWEST
             self.largest[...] = 0
-            places = requantise.used_places(used, rows.lanes)
+            lanes = requantise.used_lanes(used, rows.lanes)
             requantise.launch_requantise(
-                rows.lanes, len(used), rows.grid, rows.block, device.stream(), rows.codes_,
-                rows.parts_, rows.group_of_, device.handle(device.where.put(places)),
-                device.handle(device.where.put(tables)), self.start_log_, self.top_,
-                self.powers_, rows.q_, self.largest_,
+                rows.shape, rows.lanes, len(used), rows.arguments,
+                device.handle(device.where.put(lanes)), device.handle(device.where.put(tables)),
+                self.start_log_, self.top_, self.powers_, rows.q_, self.largest_,
             )  # fmt: skip
             rows.build()
             return (device.where.host(self.top) >> fixedpoint.FRACTION_BITS) + 1
@@ -67,12 +67,12 @@ class CudaHistograms:
                 self.n_thresholds = criterion.n_thresholds.astype(np.int32)
                 device.overwrite(self.thresholds, self.n_thresholds)
             device.overwrite(self.weights, np.stack([scale, criterion.abstention]))
+            blocks = min(device.plan.feature_blocks, len(self.n_thresholds))
             score.launch_split(
-                criterion.kind, criterion.learn_missing, rows.width, rows.stride,
-                min(device.plan.feature_blocks, len(self.n_thresholds)),
-                device.plan.feature_threads, device.stream(), rows.sums_, self.running_,
-                self.thresholds_, self.weights_, self.lowest_, self.largest_,
-                self.record_, self.record_score_,
+                Shape(blocks, device.plan.feature_threads, device.stream()), criterion.kind,
+                criterion.learn_missing, rows.width, rows.stride, rows.sums_, self.running_,
+                self.thresholds_, self.weights_, self.lowest_, self.largest_, self.record_,
+                self.record_score_,
             )  # fmt: skip
             record = device.where.host(self.record)
         feature, last_bin, missing_leaf = (int(v) for v in record[1 : score.HEADER])
@@ -89,6 +89,6 @@ class CudaHistograms:
         with device.active("rescaling", 0):
             device.overwrite(self.factors, np.where(leaf_of == kept, KEEP, ratio[:, leaf_of]))
             histogram.launch_update(
-                rows.width, feature, rows.grid, rows.block, device.stream(), rows.codes_,
-                rows.parts_, rows.group_of_, self.factors_, rows.q_, rows.sums_, self.largest_,
+                rows.shape, rows.width, feature, rows.arguments, self.factors_, rows.q_,
+                rows.sums_, self.largest_,
             )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.cuda import histogram
 from ensemble_gpu.kernels.cuda.device import Device
+from ensemble_gpu.kernels.cuda.launch import Shape
 from ensemble_gpu.kernels.protocol import Codes, Layout
 
 # The kernels add int32: an int64 is two words.
@@ -26,8 +27,8 @@ class Rows:
         self.device, self.codes, self.width, self.groups = device, codes, width, layout.n_groups
         self.lanes, self.stride = histogram.lanes_of(width), histogram.stride_of(width)
         cells = codes.shape[0] * self.lanes * self.stride
-        parts = histogram.cut(layout.starts, blocks, plan.part_rows)
-        self.grid, self.block = min(blocks, len(parts)), plan.threads
+        parts = histogram.class_parts(layout.starts, blocks, plan.part_rows)
+        self.grid = min(blocks, len(parts))
         self.q = where.zeros((layout.n_planes, layout.n_rows), xp.int32)
         self.sums = where.zeros((self.groups, cells), xp.int64)
         self.codes_ = device.handle(codes)
@@ -36,16 +37,23 @@ class Rows:
         self.q_, self.sums_ = device.handle(self.q), device.handle(self.sums)
 
     @property
+    def shape(self) -> Shape:
+        """For kernels that walk over the parts."""
+        return Shape(self.grid, self.device.plan.threads, self.device.stream())
+
+    @property
+    def arguments(self) -> tuple[Any, Any, Any]:
+        """What those kernels need of the rows, but for the weights."""
+        return self.codes_, self.parts_, self.group_of_
+
+    @property
     def words(self) -> Any:
         """q as [word, plane, row]: a view."""
         return self.device.where.xp.reshape(self.q, (WORDS, -1, self.q.shape[1]))
 
     def build(self) -> None:
         self.sums[...] = 0
-        histogram.launch_build(
-            self.width, self.grid, self.block, self.device.stream(), self.codes_, self.parts_,
-            self.group_of_, self.q_, self.sums_,
-        )  # fmt: skip
+        histogram.launch_build(self.shape, self.width, self.arguments, self.q_, self.sums_)
 
     def fetch(self, p: int) -> np.ndarray:
         """Sums [group, feature, code] of q, built and brought to the host."""

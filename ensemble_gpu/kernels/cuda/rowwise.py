@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.exponential import LARGEST, LOWEST_POWER, PER_LN2, REST
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
 
@@ -85,22 +85,17 @@ def pack(s, h, per_s, per_h, out):
 # --- launchers -------------------------------------------------------------------------------
 
 
-def launch_exponentiate(
-    grid: int, block: int, stream: Any, x: Any, powers: Any, digits: Any, out: Any
-) -> None:
-    launch(exponentiate, grid, block, stream, x, powers, digits, out)
+def launch_exponentiate(shape: Shape, x: Any, powers: Any, digits: Any, out: Any) -> None:
+    launch(exponentiate, *shape, x, powers, digits, out)
 
 
 def launch_move(
-    last_bin: int, missing_code: int, grid: int, block: int, stream: Any, F: Any, column: Any,
-    values: Any, out: Any,
-) -> None:  # fmt: skip
-    codes = np.int32(last_bin), np.int32(missing_code)
-    launch(move, grid, block, stream, F, column, *codes, values, out)
-
-
-def launch_pack(
-    unit_s: float, unit_h: float, grid: int, block: int, stream: Any, s: Any, h: Any, out: Any
+    shape: Shape, last_bin: int, missing_code: int, F: Any, column: Any, values: Any, out: Any
 ) -> None:
+    codes = np.int32(last_bin), np.int32(missing_code)
+    launch(move, *shape, F, column, *codes, values, out)
+
+
+def launch_pack(shape: Shape, unit_s: float, unit_h: float, s: Any, h: Any, out: Any) -> None:
     per = np.float64(1.0 / unit_s), np.float64(1.0 / unit_h)
-    launch(pack, grid, block, stream, s, h, *per, out)
+    launch(pack, *shape, s, h, *per, out)

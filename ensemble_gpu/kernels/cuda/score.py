@@ -7,9 +7,8 @@ weight is W = scale * sum, and the cost of a split (smaller is better; boosting/
     GENTLE     sum over leaves, planes of W+ W- / (W+ + W-)
     MAJORITY    sum over leaves of (sum of W - max of W)
 
-plus the abstaining rows' share. Operations and their order are those of kernels/cpu/score.py. The
-compiler would fuse W = scale * sum with a following addition into one fma, rounded once instead of
-twice: W is written |scale * sum|, the same number since both are >= 0, and no fma can cross that.
+plus the abstaining rows' share. The terms are kernels/formulas.py; their order is that of
+kernels/cpu/score.py.
 """
 
 from __future__ import annotations
@@ -21,7 +20,9 @@ import numpy as np
 from numba import float64, int32, int64
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.formulas import confidence, gentle, weight
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
+from ensemble_gpu.kernels.cuda.scan import scan_with, team_bits_of
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
     CONFIDENCE,
@@ -33,7 +34,6 @@ from ensemble_gpu.kernels.protocol import (
 )
 
 MOST_THREADS = 256
-TEAM_BITS = 4  # 16 threads scan one group's bins
 NOTHING = 2**31 - 1
 # The record that goes back to the host: score, feature, bin, missing leaf, sums, largest.
 HEADER = 4
@@ -43,17 +43,13 @@ HEADER = 4
 
 @cuda.jit(device=True)
 def _weight(scale, total):
-    """W = scale * sum, both >= 0, in a form that no addition can be fused with."""
-    return abs(scale * np.float64(total))
+    return weight(scale, np.float64(total))
 
 
 @cuda.jit(device=True)
 def _pair(kind, plus, minus):
     """One leaf's cost in one plane."""
-    if kind == CONFIDENCE:
-        return math.sqrt(plus * minus)
-    whole = plus + minus
-    return plus * minus / whole if whole > 0.0 else 0.0
+    return confidence(plus, minus) if kind == CONFIDENCE else gentle(plus, minus)
 
 
 @cuda.jit(device=True)
@@ -80,10 +76,10 @@ def _majority_cost(sums, running, weights, at, end, absent, shift, whole):
     left_sum, left_top, right_sum, right_top = 0.0, 0.0, 0.0, 0.0
     g = np.int32(0)
     while g < weights.shape[1]:
-        here = running[g, at] + shift * sums[g, absent]
-        there = running[g, end] + whole * sums[g, absent] - here
-        left = _weight(weights[0, g], here)
-        right = _weight(weights[0, g], there)
+        inside = running[g, at] + shift * sums[g, absent]
+        outside = running[g, end] + whole * sums[g, absent] - inside
+        left = _weight(weights[0, g], inside)
+        right = _weight(weights[0, g], outside)
         left_sum += left
         right_sum += right
         left_top = max(left_top, left)
@@ -112,46 +108,24 @@ def _apart(sums, weights, absent):
 
 
 @cuda.jit(device=True)
-def _accumulate(sums, running, scratch, source, target, n, team_bits):
-    """running[g, target + t] = sum of sums[g, source ... source + t] for every group g.
+def _load(data, group, t):
+    sums, _, source, _ = data
+    return sums[group, source + t]
 
-    A team of 2^team_bits threads takes a group: each sums a segment of the bins, then adds what the
-    lower members found, so that the block's teams scan as many groups at once.
 
-    Barriers: (1) all segment sums are there before a member reads those below its own; (2) all
-    have been read before the next groups' sums replace them, and after it every thread of the block
-    sees the running sums.
-    """
-    tid, threads = np.int32(cuda.threadIdx.x), np.int32(cuda.blockDim.x)
-    members = np.int32(1 << team_bits)
-    team, member = np.int32(tid >> team_bits), np.int32(tid & (members - 1))
-    size = np.int32((n + members - 1) >> team_bits)
-    start = np.int32(member * size)
-    stop = np.int32(min(start + size, n))
-    first = np.int32(0)
-    while first < sums.shape[0]:
-        g = np.int32(first + team)
-        total = np.int64(0)
-        if g < sums.shape[0]:
-            t = start
-            while t < stop:
-                total += sums[g, source + t]
-                t = np.int32(t + 1)
-        scratch[tid] = total
-        cuda.syncthreads()  # (1)
-        if g < sums.shape[0]:
-            total = np.int64(0)
-            other = np.int32(tid - member)
-            while other < tid:
-                total += scratch[other]
-                other = np.int32(other + 1)
-            t = start
-            while t < stop:
-                total += sums[g, source + t]
-                running[g, target + t] = total
-                t = np.int32(t + 1)
-        cuda.syncthreads()  # (2)
-        first = np.int32(first + (threads >> team_bits))
+@cuda.jit(device=True)
+def _store(data, group, t, total):
+    _, running, _, target = data
+    running[group, target + t] = total
+
+
+@cuda.jit(device=True)
+def _finish(data, last):
+    """Every bin is a threshold, whether it is empty or not."""
+
+
+# running[g, target + t] = sum of sums[g, source ... source + t] for every group g.
+_accumulate = scan_with(_load, _store, _finish)
 
 
 @cuda.jit(device=True)
@@ -204,7 +178,8 @@ def score(sums, running, n_thresholds, weights, kind, learn, width, stride, team
     f = np.int32(cuda.blockIdx.x)
     while f < n_thresholds.shape[0]:
         source, target = np.int64(f) * stride, np.int64(f) * width
-        _accumulate(sums, running, scratch, source, target, width - 1, team_bits)
+        data = (sums, running, source, target)
+        _accumulate(data, scratch, np.int32(sums.shape[0]), width - 1, team_bits)
         apart = 0.0 if learn else _apart(sums, weights, source + width - 1)
         best = math.inf
         t = np.int32(cuda.threadIdx.x)
@@ -291,15 +266,13 @@ def record_length(groups: int) -> int:
 
 
 def launch_split(
-    kind: int, learn_missing: bool, width: int, stride: int, grid: int, block: int, stream: Any,
-    sums: Any, running: Any, n_thresholds: Any, weights: Any, lowest: Any, largest: Any,
-    record: Any, record_score: Any,
+    shape: Shape, kind: int, learn_missing: bool, width: int, stride: int, sums: Any, running: Any,
+    n_thresholds: Any, weights: Any, lowest: Any, largest: Any, record: Any, record_score: Any,
 ) -> None:  # fmt: skip
     """Score every split of every feature and write the record of the best."""
     args = (
         sums, running, n_thresholds, weights, np.int32(kind), np.int32(learn_missing),
         np.int32(width), np.int32(stride),
     )  # fmt: skip
-    team_bits = np.int32(min(TEAM_BITS, block.bit_length() - 1))
-    launch(score, grid, block, stream, *args, team_bits, lowest)
-    launch(choose, 1, block, stream, lowest, *args, largest, record, record_score)
+    launch(score, *shape, *args, team_bits_of(shape.block), lowest)
+    launch(choose, *shape._replace(grid=1), lowest, *args, largest, record, record_score)

@@ -20,6 +20,9 @@ SWITCH_SECONDS = 2e-5
 def faithful_simulator() -> Iterator[None]:
     """Shared memory that starts with garbage, one array per source line, threads that alternate.
 
+    Integers wrap around without a word from NumPy: on a GPU cells of a histogram may, and kernels
+    count on it. (NumPy's error state is a thread's own, so each simulated thread sets it.)
+
     As on a GPU, shared memory does not hold what the last launch left there. Allocation takes a
     lock: in the simulator's own, two threads of a block can get an array each. Threads are switched
     often: barriers are polled, and more interleavings are seen. Nothing is put into the globals of
@@ -41,12 +44,19 @@ def faithful_simulator() -> Iterator[None]:
                 self._allocations[line] = memory
             return self._allocations[line]
 
+    run = kernel.BlockThread.run
+
+    def run_wrapping(self: Any) -> None:
+        with np.errstate(over="ignore"):
+            run(self)
+
     interval = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         with (
             patch.object(FakeCUDAShared, "array", array),
             patch.object(kernel, "swapped_cuda_module", lambda *_: nullcontext()),
+            patch.object(kernel.BlockThread, "run", run_wrapping),
         ):
             yield
     finally:

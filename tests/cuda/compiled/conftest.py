@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -20,7 +23,7 @@ def why_not() -> str | None:
     if not available.installed() or find_spec("cupy") is None:
         return "needs numba-cuda and CuPy: pip install 'ensemble_gpu[cuda-proof]'"
     try:
-        sass.tool("ptxas"), sass.tool("nvdisasm")
+        sass.tool("bin/ptxas"), sass.tool("bin/nvdisasm"), sass.tool("lib/libnvJitLink.so.*")
     except FileNotFoundError as error:
         return str(error)
     return None
@@ -33,9 +36,42 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
+class Built(NamedTuple):
+    """Kernels for one compute capability, made in one of the two ways of sass.py."""
+
+    capability: str
+    build: str
+    kernels: list[sass.Compiled]
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Built]:
+    """Compiles each capability once in each way."""
+
+    @cache
+    def make(capability: str, build: str) -> Built:
+        folder = tmp_path_factory.mktemp(f"sm_{capability}_{build}")
+        return Built(capability, build, sass.compiled(capability, folder, build))
+
+    return make
+
+
 @pytest.fixture(scope="session", params=sass.CAPABILITIES, ids=lambda c: f"sm_{c}")
-def kernels(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> list[sass.Compiled]:
-    """Every kernel with every signature of its launcher, for one compute capability."""
-    return sass.compiled(request.param, tmp_path_factory.mktemp(f"sm_{request.param}"))
+def plain(request: pytest.FixtureRequest, built: Any) -> Built:
+    """Every kernel with every signature of its launcher, by libnvvm and ptxas."""
+    return built(request.param, sass.PLAIN)
+
+
+@pytest.fixture(scope="session", params=sass.CAPABILITIES, ids=lambda c: f"sm_{c}")
+def linked(request: pytest.FixtureRequest, built: Any) -> Built:
+    """Every kernel, optimised by the linker: what users run."""
+    return built(request.param, sass.LINKED)
+
+
+BUILDS = [(c, build) for c in sass.CAPABILITIES for build in (sass.PLAIN, sass.LINKED)]
+
+
+@pytest.fixture(scope="session", params=BUILDS, ids=lambda p: f"sm_{p[0]}-{p[1]}")
+def kernels(request: pytest.FixtureRequest, built: Any) -> list[sass.Compiled]:
+    """Either of the two."""
+    return built(*request.param).kernels

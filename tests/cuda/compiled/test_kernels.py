@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from tests.cuda.sass import Compiled, loop_around
-from tests.cuda.signatures import SIGNATURES
+from tests.cuda.compiled.conftest import Built
+from tests.cuda.sass import PLAIN, Compiled, loop_around, numba_type
+from tests.cuda.signatures import KERNELS, SIGNATURES
 
 SPLITS = ("split_rows", "split_rows_large", "split_sums", "split_sums_large")
 # 64 registers let two blocks of 512 threads share a multiprocessor, 80 three blocks of 256, 96 five
@@ -16,7 +18,7 @@ STATIC_SHARED_BYTES = 48 * 1024
 HISTOGRAMS = ("build", "build_wide", "update", "update_wide", "sum_parts", "sum_direct")
 
 TREES = (
-    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "place", "compare",
+    "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "number_rows", "compare",
     "sum_by", "leaves",
 )  # fmt: skip
 
@@ -39,14 +41,32 @@ DOUBLES = {
 ROWWISE = ("exponentiate", "move", "pack")
 
 
+def barriers(ptx: str) -> int:
+    return len(re.findall(r"^\s+bar(?:rier)?\.sync", ptx, flags=re.MULTILINE))
+
+
 def opcodes(ptx: str) -> set[str]:
     """Instructions of a PTX text, with their types."""
     return set(re.findall(r"^\s+(?:@!?%\w+ )?([a-z][a-z0-9_.]*)\s", ptx, flags=re.MULTILINE))
 
 
-def test_every_signature_compiles(kernels: list[Compiled]) -> None:
+def test_every_signature_compiles(plain: Built) -> None:
     expected = {(name, k) for name, found in SIGNATURES.items() for k in range(len(found))}
-    assert {(k.kernel, k.signature) for k in kernels} == expected
+    assert {(k.kernel, k.signature) for k in plain.kernels} == expected
+
+
+def test_every_kernel_is_linked(linked: Built) -> None:
+    assert {k.kernel for k in linked.kernels} == set(SIGNATURES)
+
+
+def test_linked_code_has_the_barriers_of_plain_code(
+    linked: Built, built: Callable[[str, str], Built]
+) -> None:
+    """None is optimised away, and none is doubled into two branches."""
+    plain = {k.kernel: k for k in built(linked.capability, PLAIN).kernels if k.signature == 0}
+    for k in linked.kernels:
+        assert barriers(k.ptx) == barriers(plain[k.kernel].ptx), k.kernel
+    assert sum(barriers(k.ptx) for k in linked.kernels) > 20
 
 
 def test_no_product_is_fused_with_a_sum(kernels: list[Compiled]) -> None:
@@ -87,6 +107,15 @@ def test_roots_and_quotients_of_scores_are_correctly_rounded(kernels: list[Compi
         assert found == wanted, k.kernel
 
 
+def test_products_of_stumps_are_rounded_for_themselves(kernels: list[Compiled]) -> None:
+    """The one that is not, the limit of a tie, is only compared."""
+    for k in kernels:
+        if k.kernel in ("score", "choose"):
+            products = re.findall(r"^\s+(mul(?:\.rn)?\.f64)\s", k.ptx, flags=re.MULTILINE)
+            assert products.count("mul.rn.f64") >= 4, k.kernel
+            assert products.count("mul.f64") == (k.kernel == "choose"), k.kernel
+
+
 def test_products_of_splits_are_rounded_for_themselves(kernels: list[Compiled]) -> None:
     """`mul.rn` is what the assembler may not fuse; frexp scales denormal numbers, exactly."""
     scaling = "0d4350000000000000;"  # 2^54
@@ -101,6 +130,17 @@ def test_products_of_splits_are_rounded_for_themselves(kernels: list[Compiled]) 
 def test_nothing_divides_64_bit_integers(kernels: list[Compiled]) -> None:
     for k in kernels:
         assert not {op for op in opcodes(k.ptx) if re.match(r"(div|rem)\.[su]64", op)}, k.kernel
+
+
+def test_the_index_of_a_sum_that_is_subtracted_has_64_bits() -> None:
+    """A node may have more than 2^31 sums: features x codes x columns."""
+    from numba import types
+    from numba.cuda.compiler import compile_cuda
+
+    arguments = tuple(numba_type(a) for a in SIGNATURES["subtract"][0])
+    compiled = compile_cuda(KERNELS["subtract"].py_func, types.void, arguments, cc=(8, 0))
+    found = compiled.type_annotation.typemap
+    assert {t for name, t in found.items() if name.split(".")[0] == "j"} == {types.int64}
 
 
 def test_nothing_spills_or_uses_a_stack(kernels: list[Compiled]) -> None:

@@ -191,7 +191,7 @@ def test_a_missing_keyword_would_be_noticed() -> None:
 def test_cupy_arrays_have_the_methods_that_the_engine_uses() -> None:
     cupy = pytest.importorskip("cupy")
     for method in (
-        "set", "get", "view", "T", "nbytes", "shape", "__getitem__", "__setitem__", "__isub__",
+        "get", "view", "T", "nbytes", "shape", "__getitem__", "__setitem__", "__isub__",
         "__rshift__", "__cuda_array_interface__", "__dlpack__",
     ):  # fmt: skip
         assert hasattr(cupy.ndarray, method), method
@@ -200,7 +200,21 @@ def test_cupy_arrays_have_the_methods_that_the_engine_uses() -> None:
     for name in ("get_current_stream", "Device", "is_available"):
         assert hasattr(cupy.cuda, name), name
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
-    assert {"mem_info", "attributes"} <= set(dir(cupy.cuda.Device))
+    assert "mem_info" in dir(cupy.cuda.Device)
+    assert {"deviceGetAttribute", "cudaDevAttrMultiProcessorCount", "getDeviceCount"} <= set(
+        dir(cupy.cuda.runtime)
+    )
+
+
+def test_cupy_s_streams_are_found_by_gpu_and_entered() -> None:
+    """The signatures are in the docstrings of compiled functions."""
+    cupy = pytest.importorskip("cupy")
+    assert "get_current_stream(int device_id=-1)" in cupy.cuda.get_current_stream.__doc__
+    assert "deviceGetAttribute(int attrib, int device)" in (
+        cupy.cuda.runtime.deviceGetAttribute.__doc__
+    )
+    assert {"__enter__", "__exit__"} <= set(dir(cupy.cuda.Stream))
+    assert "dtype" in inspect.signature(cupy.asarray).parameters
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["variant"])

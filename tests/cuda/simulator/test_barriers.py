@@ -9,6 +9,7 @@ inside a warp, which only hardware has.
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import histogram, requantise, score
+from ensemble_gpu.kernels.cuda import histogram, requantise, scan, score
 from ensemble_gpu.kernels.cuda._numba import simulator_handle
 from ensemble_gpu.kernels.cuda.launch import launch
 from ensemble_gpu.kernels.cuda.trees import splits, sums
@@ -30,7 +32,8 @@ from ensemble_gpu.kernels.tree_protocol import VARIANCE
 
 THREADS = 4
 LATE = 0.15  # seconds; the other threads need a few milliseconds
-MODULES = {m.__name__.rsplit(".", 1)[1]: m for m in (histogram, requantise, score, splits, sums)}
+CHECKED = (histogram, requantise, scan, score, splits, sums)
+MODULES = {m.__name__.rsplit(".", 1)[1]: m for m in CHECKED}
 SOURCES = {name: Path(str(m.__file__)).read_text() for name, m in MODULES.items()}
 
 
@@ -197,6 +200,22 @@ def run_split_sums(module: Any) -> np.ndarray:
     return tree.found()
 
 
+def with_scan(name: str, changed_scan: Any) -> Any:
+    """A module that scans with a changed scan.py."""
+    module = ModuleType(f"scanning_{name}")
+    with patch.dict(sys.modules, {scan.__name__: changed_scan}):
+        exec(compile(SOURCES[name].replace("(cache=True)", ""), name, "exec"), vars(module))
+    return module
+
+
+def run_scan_of_sums(module: Any) -> np.ndarray:
+    return run_score(with_scan("score", module))
+
+
+def run_scan_of_words(module: Any) -> np.ndarray:
+    return run_split_sums(with_scan("splits", module))
+
+
 def _launch(kernel: Any, *args: Any) -> None:
     handles = [simulator_handle(a) if isinstance(a, np.ndarray) else a for a in args]
     launch(kernel, 1, THREADS, 0, *handles)
@@ -210,8 +229,8 @@ BARRIERS = [
     Barrier("splits", "split_rows_with", 3, "_write(", 1, run_split_rows),
     Barrier("splits", "split_sums_with", 1, "k = np.int32(cuda", 0, run_split_sums),
     Barrier("splits", "split_sums_with", 2, "_write(", 1, run_split_sums),
-    Barrier("splits", "_accumulate", 1, "scratch[tid] = total", 0, run_split_sums),
-    Barrier("splits", "_accumulate", 2, "while other < tid:", 1, run_split_sums),
+    Barrier("scan", "scan_with", 1, "scratch[tid] = total", 0, run_scan_of_words),
+    Barrier("scan", "scan_with", 2, "while other < tid:", 1, run_scan_of_words),
     Barrier("splits", "_block_best", 1, "scores[tid] = score", 2, run_split_sums),
     Barrier("splits", "_block_best", 2, "if tid < half:", 1, run_split_sums),
     Barrier("histogram", "build", 1, "_clear(", 1, run_build),
@@ -222,8 +241,8 @@ BARRIERS = [
     Barrier("histogram", "update", 4, "cuda.atomic.max(cells", 3, run_update),
     Barrier("requantise", "_block_max", 1, "scratch[tid] = value", 3, run_heaviest),
     Barrier("requantise", "_block_max", 2, "if tid < half:", 1, run_heaviest),
-    Barrier("score", "_accumulate", 1, "scratch[tid] = total", 0, run_score),
-    Barrier("score", "_accumulate", 2, "while other < tid:", 1, run_score),
+    Barrier("scan", "scan_with", 1, "scratch[tid] = total", 0, run_scan_of_sums),
+    Barrier("scan", "scan_with", 2, "while other < tid:", 1, run_scan_of_sums),
     Barrier("score", "_block_min", 1, "scratch[tid] = value", 3, run_score),
     Barrier("score", "_block_min", 2, "if tid < half:", 1, run_score),
     Barrier("score", "_block_min", 3, "result = scratch[0]", 3, run_choose),
@@ -231,10 +250,13 @@ BARRIERS = [
 
 
 def is_wrong(barrier: Barrier, expected: np.ndarray) -> bool:
-    """Whether the kernel without the barrier gives another result, or runs out of an array."""
+    """Whether the kernel without the barrier gives another result, or one that cannot be used.
+
+    A sum that was never written may be an index outside of an array, or a negative weight.
+    """
     try:
         return bool((barrier.run(changed(barrier, removed=True)) != expected).any())
-    except IndexError:
+    except (IndexError, ValueError):
         # The simulator leaves the other threads of a failed block to themselves; they would
         # disturb the next launch.
         for thread in threading.enumerate():

@@ -217,7 +217,7 @@ def test_a_model_without_tables_is_its_intercept() -> None:
 @pytest.mark.parametrize("blocks", [1, 4, 12])
 def test_parts_cover_every_row_once_and_stay_within_a_class(blocks: int) -> None:
     starts = np.array([0, 5, 6, 40])
-    parts = histogram.cut(starts, blocks, part_rows=3)
+    parts = histogram.class_parts(starts, blocks, part_rows=3)
     assert np.concatenate([np.arange(a, b) for _, a, b in parts]).tolist() == list(range(40))
     assert len(parts) <= max(blocks, 3)
     for c, start, stop in parts:

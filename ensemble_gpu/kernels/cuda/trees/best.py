@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.device import Device
-from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
+from ensemble_gpu.kernels.cuda.device import Device, thread_a_row
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.host.records import Found
 
 # Of a feature's best split: key = 2 bin + (missing right), next code, has missing; then left sums.
@@ -61,13 +61,9 @@ def choose_feature(scores, found, features, record, record_score):
 
 
 def launch_choose(
-    n: int, plan: LaunchPlan, stream: Any, scores: Any, found: Any, features: Any, record: Any,
-    record_score: Any,
-) -> None:  # fmt: skip
-    launch(
-        choose_feature, plan.row_blocks(n), plan.threads, stream, scores, found, features, record,
-        record_score,
-    )  # fmt: skip
+    shape: Shape, scores: Any, found: Any, features: Any, record: Any, record_score: Any
+) -> None:
+    launch(choose_feature, *shape, scores, found, features, record, record_score)
 
 
 def found_bytes(tried: int, columns: int) -> int:
@@ -75,7 +71,7 @@ def found_bytes(tried: int, columns: int) -> int:
     return 8 * tried * (1 + FOUND + columns)
 
 
-class Best:
+class BestSplits:
     """The best split of every (node, tried feature), and of every node."""
 
     def __init__(self, n: int, tried: int, columns: int, device: Device) -> None:
@@ -85,11 +81,16 @@ class Best:
         self.found_ = device.handle(where.zeros((n, tried, FOUND + columns), xp.int64))
         self.record = where.zeros((n, RECORD + columns), xp.int64)
 
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """What the kernels that search write into."""
+        return self.scores_, self.found_
+
     def choose(self, features: Any, at: np.ndarray, found: Found) -> None:
-        """Write the nodes' splits into the places `at` of `found`."""
+        """Write the nodes' splits into the entries `at` of `found`."""
         device, xp = self.device, self.device.where.xp
         launch_choose(
-            self.n, device.plan, device.stream(), self.scores_, self.found_, features,
+            thread_a_row(device, self.n), *self.arguments, features,
             device.handle(self.record), device.handle(self.record.view(xp.float64)),
         )  # fmt: skip
         record = device.where.host(self.record)

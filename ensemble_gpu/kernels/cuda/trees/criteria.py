@@ -1,13 +1,13 @@
-"""Scores of splits on the GPU: kernels/host/search.py, operation for operation.
+"""Scores of splits on the GPU, as kernels/host/criteria.py gives them, from shared memory.
 
 The sums of one feature lie in shared memory as 32-bit words, low and high, [code, column]: running
 sums over the codes, but for the last code, which is the missing one. With their size they are the
-tuple `sums` = (low, high, columns, where the missing code is). A split is a place `at` in them, the
-running sums of the last code on the left, and a `side`, 1 where missing values go left. The tuple
-`rule` is (criterion, number of statistics, least rows, least weight of a child).
+tuple `sums` = (low, high, columns, index of the missing code). A split is an index `at` in them,
+the running sums of the last code on the left, and a `side`, 1 where missing values go left. The
+tuple `rule` is (criterion, number of statistics, least rows, least weight of a child).
 
-The compiler would fuse a product with a following addition into one fma, rounded once instead of
-twice: such products are written `product`, which it leaves alone.
+The terms are kernels/formulas.py; whatever multiplies here is written `product` as well, which the
+compiler fuses with no sum.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda, product
+from ensemble_gpu.kernels.cuda.formulas import mean, pair_gini, square_share, weighted_log
 from ensemble_gpu.kernels.cuda.trees.words import value_at
-from ensemble_gpu.kernels.host.scalar import LN2_HIGH, LN2_LOW, SQRT_HALF
 from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, EXACT_WEIGHT, GINI, POISSON, VARIANCE
 
 
@@ -34,41 +34,16 @@ def child_sum(sums, c, at, side, right):
 
 
 @cuda.jit(device=True)
-def _log(x):
-    """`log` of kernels/host/scalar.py, x > 0."""
-    m, e = math.frexp(x)
-    if m < SQRT_HALF:
-        m = m + m
-        e -= 1
-    s = (m - 1.0) / (m + 1.0)
-    z = product(s, s)
-    series = product(0.0 + 1.0 / 23, z)
-    series = product(series + 1.0 / 21, z)
-    series = product(series + 1.0 / 19, z)
-    series = product(series + 1.0 / 17, z)
-    series = product(series + 1.0 / 15, z)
-    series = product(series + 1.0 / 13, z)
-    series = product(series + 1.0 / 11, z)
-    series = product(series + 1.0 / 9, z)
-    series = product(series + 1.0 / 7, z)
-    series = product(series + 1.0 / 5, z)
-    series = product(series + 1.0 / 3, z)
-    tail = product(series, s)
-    low = (tail + tail) + product(float(e), LN2_LOW)
-    return product(float(e), LN2_HIGH) + ((s + s) + low)
-
-
-@cuda.jit(device=True)
 def _poisson(sums, at, side, right):
     g = child_sum(sums, np.int32(1), at, side, right)
     if g <= 0:
         return -math.inf
     h = child_sum(sums, np.int32(0), at, side, right)
-    return product(np.float64(g), _log(np.float64(g) / np.float64(h)))
+    return weighted_log(np.float64(g), np.float64(g) / np.float64(h))
 
 
 @cuda.jit(device=True)
-def _squared(n_stats, sums, at, side, right):
+def _variance(n_stats, sums, at, side, right):
     half = np.int32(n_stats >> 1)
     score = 0.0
     k = np.int32(0)
@@ -76,7 +51,7 @@ def _squared(n_stats, sums, at, side, right):
         h = child_sum(sums, k, at, side, right)
         if h > 0:
             g = np.float64(child_sum(sums, np.int32(half + k), at, side, right))
-            score += product(g, g) / np.float64(h)
+            score += square_share(g, np.float64(h))
         k = np.int32(k + 1)
     return score
 
@@ -93,8 +68,7 @@ def _entropy(n_stats, weight, sums, at, side, right):
             value = child_sum(sums, k, at, side, right)
         term = 0.0
         if value > 0:
-            x = np.float64(value)
-            term = product(x, _log(x))
+            term = weighted_log(np.float64(value), np.float64(value))
         k = np.int32(k + 1)
     return score - term
 
@@ -116,7 +90,7 @@ def _classes(kind, n_stats, sums, at, side, right):
     if n_stats == 2:
         a = np.float64(child_sum(sums, np.int32(0), at, side, right))
         b = np.float64(child_sum(sums, np.int32(1), at, side, right))
-        return product(a, b) / np.float64(weight)
+        return pair_gini(a, b, np.float64(weight))
     squares = np.int64(0)
     k = np.int32(0)
     while k < n_stats:
@@ -124,8 +98,7 @@ def _classes(kind, n_stats, sums, at, side, right):
         if weight < EXACT_WEIGHT:
             squares += value * value
         else:
-            a = np.float64(value)
-            score += product(a, a) / np.float64(weight)
+            score += square_share(np.float64(value), np.float64(weight))
         k = np.int32(k + 1)
     return np.float64(squares) / np.float64(weight) if weight < EXACT_WEIGHT else score
 
@@ -134,7 +107,7 @@ def _classes(kind, n_stats, sums, at, side, right):
 def _child(rule, sums, at, side, right):
     """The share of one child in the score."""
     if rule[0] == VARIANCE:
-        return _squared(rule[1], sums, at, side, right)
+        return _variance(rule[1], sums, at, side, right)
     if rule[0] == POISSON:
         return _poisson(sums, at, side, right)
     return _classes(rule[0], rule[1], sums, at, side, right)
@@ -147,7 +120,7 @@ def _mean(kind, sums, at, side, right):
     above = child_sum(sums, np.int32(1), at, side, right)
     if kind < VARIANCE:
         below += above
-    return np.float64(above) / np.float64(below) if below > 0 else 0.0
+    return mean(np.float64(above), np.float64(below))
 
 
 @cuda.jit(device=True)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
 # Columns of a node: 16 bytes, one sector with its neighbours.
@@ -106,17 +106,16 @@ def packed(forest: PackedForest) -> tuple[np.ndarray, ...]:
 
 
 def launch_evaluate_forest(
-    divisor: float, grid: int, block: int, stream: Any, X: Any, roots: Any, nodes: Any,
-    thresholds: Any, subsets: Any, values: Any, intercept: Any, out: Any,
+    shape: Shape, divisor: float, X: Any, roots: Any, nodes: Any, thresholds: Any, subsets: Any,
+    values: Any, intercept: Any, out: Any,
 ) -> None:  # fmt: skip
     launch(
-        evaluate_forest, grid, block, stream, X, roots, nodes, thresholds, subsets, values,
+        evaluate_forest, *shape, X, roots, nodes, thresholds, subsets, values,
         np.float64(divisor), intercept, out,
     )  # fmt: skip
 
 
 def launch_apply_forest(
-    grid: int, block: int, stream: Any, X: Any, roots: Any, nodes: Any, thresholds: Any,
-    subsets: Any, out: Any,
-) -> None:  # fmt: skip
-    launch(apply_forest, grid, block, stream, X, roots, nodes, thresholds, subsets, out)
+    shape: Shape, X: Any, roots: Any, nodes: Any, thresholds: Any, subsets: Any, out: Any
+) -> None:
+    launch(apply_forest, *shape, X, roots, nodes, thresholds, subsets, out)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda.device import Device, integers
-from ensemble_gpu.kernels.cuda.trees import splits as searching
-from ensemble_gpu.kernels.cuda.trees.best import Best, found_bytes
+from ensemble_gpu.kernels.cuda.trees import splits as split_kernels
+from ensemble_gpu.kernels.cuda.trees.best import BestSplits, found_bytes
 from ensemble_gpu.kernels.cuda.trees.host import HostSearch
 from ensemble_gpu.kernels.cuda.trees.kept import NodeSums, families
 from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
@@ -73,47 +73,46 @@ class CudaGrower:
         size = found_bytes(tried, self.columns)
         step = max(1, CHUNK_BYTES // size) if self.on_device else max(1, len(at))
         for first in range(0, len(at), step):
-            here = at[first : first + step]
+            chunk = at[first : first + step]
             if self.on_device:
-                self._split_rows(frontier, here, tried, found)
+                self._split_rows(frontier, chunk, tried, found)
             else:
-                self.host.from_rows(frontier, here, found)
+                self.host.from_rows(frontier, chunk, found)
 
     def _split_rows(self, frontier: Frontier, at: np.ndarray, tried: int, found: Found) -> None:
         nodes, rows, device = frontier.nodes[at], self.rows, self.device
         ranges = integers(np.stack([rows.start[nodes], rows.stop[nodes]], axis=1), device)
         features = frontier.features if frontier.features is None else frontier.features[at]
         features_ = self._features(features)
-        best = Best(len(at), tried, self.columns, device)
-        searching.launch_split_rows(
-            rows.codes.lane_bits, self.width, self.columns, tried,
-            self.search.arguments(frontier, at), device.plan, device.stream(), *rows.arguments,
-            ranges, features_, best.scores_, best.found_,
+        best = BestSplits(len(at), tried, self.columns, device)
+        split_kernels.launch_split_rows(
+            device.plan, device.stream(), rows.codes.lane_bits, self.width, self.columns,
+            rows.arguments, ranges, features_, self.search.arguments(frontier, at), best.arguments,
         )  # fmt: skip
         best.choose(features_, at, found)
 
     def _split_large(self, frontier: Frontier, at: np.ndarray, found: Found) -> None:
-        place = {int(frontier.nodes[i]): int(i) for i in at}
+        position = {int(frontier.nodes[i]): int(i) for i in at}
         tried, device = self._tried(frontier), self.device
         step = max(2, CHUNK_BYTES // (8 * tried * self.width * self.columns))
-        for nodes in families(sorted(place), step):
-            here = np.array([place[node] for node in nodes])
-            features = None if frontier.features is None else frontier.features[here]
+        for nodes in families(sorted(position), step):
+            chunk = np.array([position[node] for node in nodes])
+            features = None if frontier.features is None else frontier.features[chunk]
             features_ = self._features(features)
             if features is None:
                 sums, sums_, slots = self.sums.of_families(nodes)
             else:
                 sums, sums_, slots = self.sums.of(nodes, features_, tried)
             if self.on_device:
-                best = Best(len(here), tried, self.columns, device)
-                searching.launch_split_sums(
-                    self.width, self.columns, tried, self.search.arguments(frontier, here),
-                    device.plan, device.stream(), sums_, integers(slots, device), features_,
-                    best.scores_, best.found_,
+                best = BestSplits(len(chunk), tried, self.columns, device)
+                split_kernels.launch_split_sums(
+                    device.plan, device.stream(), self.width, self.columns, sums_,
+                    integers(slots, device), features_, self.search.arguments(frontier, chunk),
+                    best.arguments,
                 )  # fmt: skip
-                best.choose(features_, here, found)
+                best.choose(features_, chunk, found)
             else:
-                self.host.from_sums(frontier, here, features, sums, slots, found)
+                self.host.from_sums(frontier, chunk, features, sums, slots, found)
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         first = self.rows.n_nodes

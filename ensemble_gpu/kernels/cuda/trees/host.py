@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.trees import splits as growing
+from ensemble_gpu.kernels.cpu.trees import splits as cpu_splits
 from ensemble_gpu.kernels.cuda import histogram
 from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
 from ensemble_gpu.kernels.host.records import Found, wholes_of
 from ensemble_gpu.kernels.host.search import search
 from ensemble_gpu.kernels.tree_protocol import Frontier, SplitRule
 
-host_growing: Any = growing
+compiled: Any = cpu_splits  # its functions take what numba's signatures do not spell out
 
 
 @dataclass(frozen=True)
 class HostSearch:
-    """Writes the best splits of the nodes `at` of a frontier into their places of `found`."""
+    """Writes the best splits of the nodes `at` of a frontier into the same entries of `found`."""
 
     rule: SplitRule
     scoring: Any
@@ -34,8 +34,8 @@ class HostSearch:
         nodes = frontier.nodes[at]
         start, size = own.start[nodes], own.sizes(nodes)
         stop = np.cumsum(size)
-        places = np.arange(stop[-1]) + np.repeat(start - stop + size, size)
-        rows = xp.take(own.order, where.put(places))
+        positions = np.arange(stop[-1]) + np.repeat(start - stop + size, size)
+        rows = xp.take(own.order, where.put(positions))
         lanes = 1 << own.codes.lane_bits
         words = where.host(xp.take(own.codes.array, rows, axis=0))
         codes = words.view(np.uint8 if lanes == histogram.TILE_LANES else np.uint16)
@@ -47,7 +47,7 @@ class HostSearch:
         if frontier.features is not None:
             features = frontier.features[at]
         arrays = [a[at] for a in found.arrays]
-        host_growing.split_nodes(
+        compiled.split_nodes(
             self.scoring, codes, np.arange(stop[-1], dtype=np.uint32),
             label.astype(np.uint8 if own.n_stats <= 256 else np.uint32), values, own.width,
             stop - size, stop, features, wholes_of(frontier.sums[at], size, self.rule),

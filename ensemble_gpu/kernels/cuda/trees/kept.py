@@ -46,12 +46,12 @@ class NodeSums:
         sums = where.zeros(shape, where.xp.int64)
         sums_ = device.handle(sums)
         if nodes:
-            parts = summing.cut(rows.start[nodes], rows.stop[nodes], device.plan.blocks,
-                                device.plan.part_rows)  # fmt: skip
+            parts = summing.node_parts(
+                rows.start[nodes], rows.stop[nodes], device.plan.blocks, device.plan.part_rows
+            )
             summing.launch_sums(
-                rows.codes.lane_bits, rows.width, rows.n_stats, self.counted, tried,
-                min(device.plan.blocks, len(parts)), device.plan.threads, device.stream(),
-                *rows.arguments, integers(parts, device), features_, sums_,
+                device.plan, device.stream(), rows.codes.lane_bits, rows.width, rows.n_stats,
+                self.counted, tried, rows.arguments, integers(parts, device), features_, sums_,
             )  # fmt: skip
         return sums, sums_, np.arange(len(nodes))
 

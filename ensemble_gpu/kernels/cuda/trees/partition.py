@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import launch
+from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.tree_protocol import LEAF
 
-# Columns of the nodes at hand: rows before its own, place of the first in `order`, and its split.
+# Columns of the nodes at hand: rows before its own, index of the first in `order`, and its split.
 OFFSET, START, FEATURE, BIN, MISSING_LEFT, NODE = range(6)
 
 # --- device functions ------------------------------------------------------------------------
@@ -73,10 +73,10 @@ def scatter(order, nodes, node_of, running, before, moved):
         i = node_of[u]
         offset = nodes[i, OFFSET]
         goes = running[u] - (running[u - 1] if u > 0 else np.int32(0))
-        place = np.int32(running[u] - goes - before[i])
+        position = np.int32(running[u] - goes - before[i])
         if goes == 0:
-            place = np.int32(before[i + 1] - before[i] + (u - offset) - place)
-        moved[offset + place] = order[nodes[i, START] + u - offset]
+            position = np.int32(before[i + 1] - before[i] + (u - offset) - position)
+        moved[offset + position] = order[nodes[i, START] + u - offset]
         u = np.int32(u + cuda.gridsize(1))
 
 
@@ -91,8 +91,8 @@ def restore(nodes, node_of, moved, order):
 
 
 @cuda.jit(cache=True)
-def place(order, nodes, out):
-    """out[row] = the number of its node, given in place of a feature."""
+def number_rows(order, nodes, out):
+    """out[row] = the number of its node, given in the column of the feature."""
     u = np.int32(cuda.grid(1))
     while u < nodes[nodes.shape[0] - 1, OFFSET]:
         i = _node_of(nodes, u)
@@ -144,39 +144,37 @@ def leaves(codes, nodes, subset, lane_bits, missing_code, out):
 
 
 def launch_mark(
-    lane_bits: int, width: int, grid: int, block: int, stream: Any, codes: Any, order: Any,
+    shape: Shape, lane_bits: int, width: int, codes: Any, order: Any,
     nodes: Any, subset: Any, node_of: Any, goes: Any,
 ) -> None:  # fmt: skip
     sizes = np.int32(lane_bits), np.int32(width - 1)
-    launch(mark, grid, block, stream, codes, order, nodes, subset, *sizes, node_of, goes)
+    launch(mark, *shape, codes, order, nodes, subset, *sizes, node_of, goes)
 
 
-def launch_move(
-    grid: int, block: int, stream: Any, order: Any, nodes: Any, node_of: Any, running: Any,
+def launch_reorder(
+    shape: Shape, order: Any, nodes: Any, node_of: Any, running: Any,
     before: Any, moved: Any,
 ) -> None:  # fmt: skip
     """Sort the rows of every node by their side."""
-    launch(scatter, grid, block, stream, order, nodes, node_of, running, before, moved)
-    launch(restore, grid, block, stream, nodes, node_of, moved, order)
+    launch(scatter, *shape, order, nodes, node_of, running, before, moved)
+    launch(restore, *shape, nodes, node_of, moved, order)
 
 
-def launch_place(grid: int, block: int, stream: Any, order: Any, nodes: Any, out: Any) -> None:
-    launch(place, grid, block, stream, order, nodes, out)
+def launch_number_rows(shape: Shape, order: Any, nodes: Any, out: Any) -> None:
+    launch(number_rows, *shape, order, nodes, out)
 
 
-def launch_compare(
-    grid: int, block: int, stream: Any, order: Any, nodes: Any, target: Any, differs: Any
-) -> None:
-    launch(compare, grid, block, stream, order, nodes, target, differs)
+def launch_compare(shape: Shape, order: Any, nodes: Any, target: Any, differs: Any) -> None:
+    launch(compare, *shape, order, nodes, target, differs)
 
 
-def launch_sum_by(grid: int, block: int, stream: Any, index: Any, values: Any, sums: Any) -> None:
-    launch(sum_by, grid, block, stream, index, values, sums)
+def launch_sum_by(shape: Shape, index: Any, values: Any, sums: Any) -> None:
+    launch(sum_by, *shape, index, values, sums)
 
 
 def launch_leaves(
-    lane_bits: int, width: int, grid: int, block: int, stream: Any, codes: Any, nodes: Any,
+    shape: Shape, lane_bits: int, width: int, codes: Any, nodes: Any,
     subset: Any, out: Any,
 ) -> None:  # fmt: skip
     sizes = np.int32(lane_bits), np.int32(width - 1)
-    launch(leaves, grid, block, stream, codes, nodes, subset, *sizes, out)
+    launch(leaves, *shape, codes, nodes, subset, *sizes, out)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda.device import Device, integers
+from ensemble_gpu.kernels.cuda.device import Device, integers, thread_a_row
 from ensemble_gpu.kernels.cuda.trees import partition
 from ensemble_gpu.kernels.cuda.trees.codes import by_row
 from ensemble_gpu.kernels.protocol import Codes
@@ -72,8 +72,7 @@ class NodeRows:
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         """Send the rows of each node to its two new children; how many went left."""
-        device, where, plan = self.device, self.device.where, self.device.plan
-        xp = where.xp
+        device, where, xp = self.device, self.device.where, self.device.where.xp
         table = self._table(nodes, partition.NODE)
         table[:-1, partition.FEATURE] = splits.feature
         table[:-1, partition.BIN] = splits.bin
@@ -86,16 +85,15 @@ class NodeRows:
             node_of, goes, moved = (where.zeros(total, xp.int32) for _ in range(3))
             node_of_ = device.handle(node_of)
             partition.launch_mark(
-                self.codes.lane_bits, self.width, plan.row_blocks(total), plan.threads,
-                device.stream(), self.codes.handle, self.order_, table_, subset_, node_of_,
-                device.handle(goes),
+                thread_a_row(device, total), self.codes.lane_bits, self.width, self.codes.handle,
+                self.order_, table_, subset_, node_of_, device.handle(goes),
             )  # fmt: skip
             running = xp.cumulative_sum(goes, dtype=xp.int32)
             ends = xp.take(running, where.put(table[1:, partition.OFFSET].astype(np.int64) - 1))
             before = xp.concat([where.zeros(1, xp.int32), ends])
-            partition.launch_move(
-                plan.row_blocks(total), plan.threads, device.stream(), self.order_, table_,
-                node_of_, device.handle(running), device.handle(before), device.handle(moved),
+            partition.launch_reorder(
+                thread_a_row(device, total), self.order_, table_, node_of_,
+                device.handle(running), device.handle(before), device.handle(moved),
             )  # fmt: skip
             n_left = np.diff(where.host(before)).astype(np.int64)
         self._divide(nodes, n_left)
@@ -112,15 +110,15 @@ class NodeRows:
 
     def nodes(self) -> Any:
         """The node of every row of the sample, in its order."""
-        device, where, plan = self.device, self.device.where, self.device.plan
+        device, where = self.device, self.device.where
         leaves = np.flatnonzero(self.is_leaf)
         table = self._table(leaves, 3)
         table[:-1, partition.FEATURE] = leaves
         with device.active(f"nodes of {self.n_rows} rows", 8 * self.n_rows):
             out = where.zeros(self.n_rows, where.xp.int64)
-            partition.launch_place(
-                plan.row_blocks(self.order.shape[0]), plan.threads, device.stream(), self.order_,
-                integers(table, device), device.handle(out),
+            partition.launch_number_rows(
+                thread_a_row(device, self.order.shape[0]), self.order_, integers(table, device),
+                device.handle(out),
             )  # fmt: skip
             return out if self.sampled is None else where.xp.take(out, self.sampled)
 
@@ -128,24 +126,23 @@ class NodeRows:
         """Whether all rows of a node have the same target."""
         if self.target_ is None or not len(nodes):
             return np.zeros(len(nodes), dtype=bool)
-        device, where, plan = self.device, self.device.where, self.device.plan
+        device, where = self.device, self.device.where
         table = self._table(nodes, 2)
         with device.active(f"the targets of {len(nodes)} nodes", 4 * len(nodes)):
             differs = where.zeros(len(nodes), where.xp.int32)
             partition.launch_compare(
-                plan.row_blocks(int(table[-1, partition.OFFSET])), plan.threads, device.stream(),
-                self.order_, integers(table, device), self.target_, device.handle(differs),
+                thread_a_row(device, int(table[-1, partition.OFFSET])), self.order_,
+                integers(table, device), self.target_, device.handle(differs),
             )  # fmt: skip
             return where.host(differs) == 0
 
 
 def sums_by(index: Any, values: Any, n: int, device: Device) -> np.ndarray:
     """sums[i, s] of the values[row, s] of the rows with that index."""
-    where, plan, xp = device.where, device.plan, device.where.xp
+    where, xp = device.where, device.where.xp
     sums = where.zeros((n, values.shape[1]), xp.int64)
     partition.launch_sum_by(
-        plan.row_blocks(values.shape[0]), plan.threads, device.stream(),
-        device.handle(xp.ascontiguousarray(index)), device.handle(xp.ascontiguousarray(values)),
-        device.handle(sums),
+        thread_a_row(device, values.shape[0]), device.handle(xp.ascontiguousarray(index)),
+        device.handle(xp.ascontiguousarray(values)), device.handle(sums),
     )  # fmt: skip
     return where.host(sums)

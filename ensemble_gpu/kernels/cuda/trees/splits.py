@@ -16,7 +16,8 @@ import numpy as np
 from numba import float64, int32, int64, uint32
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
+from ensemble_gpu.kernels.cuda.launch import LaunchPlan, Shape, launch
+from ensemble_gpu.kernels.cuda.scan import scan_with, team_bits_of
 from ensemble_gpu.kernels.cuda.trees.best import FOUND, HAS_MISSING, KEY, NEXT
 from ensemble_gpu.kernels.cuda.trees.candidates import any_missing, drawn, occurs
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
@@ -25,59 +26,31 @@ from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS, add_row, clear, st
 
 FEW_CELLS = 1024  # 8 KB: many blocks of NODE_THREADS share a multiprocessor
 NODE_THREADS = 128
-TEAM_BITS = 4  # 16 threads scan one column's codes
 NOTHING = 2**31 - 1
 
 # --- device functions ------------------------------------------------------------------------
 
 
 @cuda.jit(device=True)
-def _accumulate(low, high, scratch, top, n, columns, team_bits):
-    """Running sums of every column over codes 0 ... n - 1, in place; top[0] = last that occurs.
+def _load(data, c, t):
+    low, high, columns, _ = data
+    return value_at(low, high, np.int32(t * columns + c))
 
-    A team of 2^team_bits threads takes a column: each sums a segment of the codes, then adds what
-    the lower members found.
 
-    Barriers: (1) all segment sums are there before a member reads those below its own; (2) all
-    have been read before the next columns' replace them, and after it every thread of the block
-    sees the running sums.
-    """
-    tid, threads = np.int32(cuda.threadIdx.x), np.int32(cuda.blockDim.x)
-    members = np.int32(1 << team_bits)
-    team, member = np.int32(tid >> team_bits), np.int32(tid & (members - 1))
-    size = np.int32((n + members - 1) >> team_bits)
-    start = np.int32(member * size)
-    stop = np.int32(min(start + size, n))
-    first = np.int32(0)
-    while first < columns:
-        c = np.int32(first + team)
-        total = np.int64(0)
-        if c < columns:
-            t = start
-            while t < stop:
-                total += value_at(low, high, np.int32(t * columns + c))
-                t = np.int32(t + 1)
-        scratch[tid] = total
-        cuda.syncthreads()  # (1)
-        if c < columns:
-            total = np.int64(0)
-            other = np.int32(tid - member)
-            while other < tid:
-                total += scratch[other]
-                other = np.int32(other + 1)
-            last = np.int32(-1)
-            t = start
-            while t < stop:
-                value = value_at(low, high, np.int32(t * columns + c))
-                if value != 0:
-                    last = t
-                total += value
-                store(low, high, np.int32(t * columns + c), total)
-                t = np.int32(t + 1)
-            if last >= 0:
-                cuda.atomic.max(top, 0, last)
-        cuda.syncthreads()  # (2)
-        first = np.int32(first + (threads >> team_bits))
+@cuda.jit(device=True)
+def _store(data, c, t, total):
+    low, high, columns, _ = data
+    store(low, high, np.int32(t * columns + c), total)
+
+
+@cuda.jit(device=True)
+def _finish(data, last):
+    if last >= 0:
+        cuda.atomic.max(data[3], 0, last)
+
+
+# Running sums of every column over the codes, in place; top[0] = the last code that occurs.
+_accumulate = scan_with(_load, _store, _finish)
 
 
 @cuda.jit(device=True)
@@ -193,7 +166,7 @@ def split_rows_with(most_cells: int) -> Any:
                     add_row(label, values, row, at, n_stats, counted, low, high)
                     i = np.int32(i + cuda.blockDim.x)
                 cuda.syncthreads()  # (2)
-                _accumulate(low, high, scratch, top, n, columns, team_bits)
+                _accumulate((low, high, columns, top), scratch, columns, n, team_bits)
                 last, missing = top[0], any_missing(sums)
                 _best(
                     rule, sums, last, missing, signs[features[own, j]], bounds, node, random,
@@ -246,7 +219,7 @@ def split_sums_with(most_cells: int) -> Any:
                     store(low, high, k, totals[slots[node], np.int64(j) * cells + k])
                     k = np.int32(k + cuda.blockDim.x)
                 cuda.syncthreads()  # (1)
-                _accumulate(low, high, scratch, top, n, columns, team_bits)
+                _accumulate((low, high, columns, top), scratch, columns, n, team_bits)
                 last, missing = top[0], any_missing(sums)
                 _best(
                     rule, sums, last, missing, signs[features[own, j]], bounds, node, random,
@@ -269,31 +242,31 @@ split_sums, split_sums_large = (split_sums_with(n) for n in (FEW_CELLS, MOST_CEL
 # --- launchers -------------------------------------------------------------------------------
 
 
-def team_bits_of(block: int) -> np.int32:
-    return np.int32(min(TEAM_BITS, block.bit_length() - 1))
-
-
 def launch_split_rows(
-    lane_bits: int, width: int, columns: int, tried: int, search: tuple[Any, ...],
-    plan: LaunchPlan, stream: Any, codes: Any, order: Any, label: Any, values: Any, ranges: Any,
-    features: Any, scores: Any, found: Any,
+    plan: LaunchPlan, stream: Any, lane_bits: int, width: int, columns: int,
+    rows: tuple[Any, Any, Any, Any], ranges: Any, features: Any, search: tuple[Any, ...],
+    best: tuple[Any, Any],
 ) -> None:  # fmt: skip
-    """The best split of every (node, tried feature) of nodes with these ranges."""
+    """The best split of every (node, tried feature) of nodes with these ranges.
+
+    `rows` are codes, order, label, values; `search` is search.py's; `best` are scores, found.
+    """
     kernel = split_rows if width * columns <= FEW_CELLS else split_rows_large
+    grid = plan.pair_blocks(ranges.shape[0], features.shape[1])
     launch(
-        kernel, plan.pair_blocks(ranges.shape[0], tried), plan.node_threads, stream, codes, order,
-        label, values, ranges, features, np.int32(lane_bits), np.int32(width), *search,
-        team_bits_of(plan.node_threads), scores, found,
+        kernel, *Shape(grid, plan.node_threads, stream), *rows, ranges, features,
+        np.int32(lane_bits), np.int32(width), *search, team_bits_of(plan.node_threads), *best,
     )  # fmt: skip
 
 
 def launch_split_sums(
-    width: int, columns: int, tried: int, search: tuple[Any, ...], plan: LaunchPlan, stream: Any,
-    sums: Any, slots: Any, features: Any, scores: Any, found: Any,
+    plan: LaunchPlan, stream: Any, width: int, columns: int, sums: Any, slots: Any, features: Any,
+    search: tuple[Any, ...], best: tuple[Any, Any],
 ) -> None:  # fmt: skip
     """The best split of every (node, tried feature) of nodes with sums in these slots."""
     kernel = split_sums if width * columns <= FEW_CELLS else split_sums_large
+    grid = plan.pair_blocks(slots.shape[0], features.shape[1])
     launch(
-        kernel, plan.pair_blocks(slots.shape[0], tried), plan.node_threads, stream, sums, slots,
-        features, np.int32(width), *search, team_bits_of(plan.node_threads), scores, found,
+        kernel, *Shape(grid, plan.node_threads, stream), sums, slots, features, np.int32(width),
+        *search, team_bits_of(plan.node_threads), *best,
     )  # fmt: skip

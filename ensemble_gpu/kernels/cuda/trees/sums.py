@@ -14,7 +14,7 @@ import numpy as np
 from numba import int32, uint32
 
 from ensemble_gpu.kernels.cuda._numba import cuda
-from ensemble_gpu.kernels.cuda.launch import LaunchPlan, launch
+from ensemble_gpu.kernels.cuda.launch import LaunchPlan, Shape, launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS, add_row, clear, value_at
 
@@ -110,14 +110,21 @@ def sum_direct(
 
 @cuda.jit(cache=True)
 def subtract(pairs, parents, sums):
-    """sums[larger] = parents[parent] - sums[smaller] for pairs (parent, smaller, larger)."""
+    """sums[larger] = parents[parent] - sums[smaller] for pairs (parent, smaller, larger).
+
+    Sums of a node may be more than an int32 counts (features x codes x columns), so a block counts
+    its turns, each of as many sums as it has threads. With a 64-bit step the compiler would divide
+    to know the number of turns.
+    """
     k = np.int32(cuda.blockIdx.x)
     while k < pairs.shape[0]:
         parent, smaller, larger = pairs[k, 0], pairs[k, 1], pairs[k, 2]
-        j = np.int32(cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x)
+        turn = np.int32(cuda.blockIdx.y)
+        j = np.int64(turn) * cuda.blockDim.x + cuda.threadIdx.x
         while j < sums.shape[1]:
             sums[larger, j] = parents[parent, j] - sums[smaller, j]
-            j = np.int32(j + cuda.gridDim.y * cuda.blockDim.x)
+            turn = np.int32(turn + cuda.gridDim.y)
+            j = np.int64(turn) * cuda.blockDim.x + cuda.threadIdx.x
         k = np.int32(k + cuda.gridDim.x)
 
 
@@ -129,7 +136,7 @@ def fits(width: int, columns: int) -> bool:
     return width * columns <= MOST_CELLS
 
 
-def cut(start: np.ndarray, stop: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
+def node_parts(start: np.ndarray, stop: np.ndarray, blocks: int, part_rows: int) -> np.ndarray:
     """Ranges of rows in parts (slot, start, stop) of equal size, but for the last of each."""
     size = max(part_rows, -(-int((stop - start).sum()) // blocks))
     parts_of = -(-(stop - start) // size)
@@ -140,22 +147,25 @@ def cut(start: np.ndarray, stop: np.ndarray, blocks: int, part_rows: int) -> np.
 
 
 def launch_sums(
-    lane_bits: int, width: int, n_stats: int, counted: bool, tried: int, grid: int, block: int,
-    stream: Any, codes: Any, order: Any, label: Any, values: Any, parts: Any, features: Any,
-    sums: Any,
+    plan: LaunchPlan, stream: Any, lane_bits: int, width: int, n_stats: int, counted: bool,
+    tried: int, rows: tuple[Any, Any, Any, Any], parts: Any, features: Any, sums: Any,
 ) -> None:  # fmt: skip
-    """Add the rows of the parts to sums [slot, tried * code * column], which start at zero."""
-    args = (codes, order, label, values, parts, features)
+    """Add the rows of the parts to sums [slot, tried * code * column], which start at zero.
+
+    `rows` are their codes, order, label, values.
+    """
+    args = (*rows, parts, features)
     sizes = (np.int32(lane_bits), np.int32(width), np.int32(n_stats), np.int32(counted))
-    columns = n_stats + counted
+    columns, blocks = n_stats + counted, min(plan.blocks, parts.shape[0])
     if fits(width, columns):
         together = max(1, min(tried, MOST_CELLS // (width * columns)))
-        shape = (grid, -(-tried // together))
-        launch(sum_parts, shape, block, stream, *args, *sizes, np.int32(together), sums)
+        shape = Shape((blocks, -(-tried // together)), plan.threads, stream)
+        launch(sum_parts, *shape, *args, *sizes, np.int32(together), sums)
     else:
-        launch(sum_direct, (grid, tried), block, stream, *args, *sizes, sums)
+        shape = Shape((blocks, tried), plan.threads, stream)
+        launch(sum_direct, *shape, *args, *sizes, sums)
 
 
 def launch_subtract(plan: LaunchPlan, stream: Any, pairs: Any, parents: Any, sums: Any) -> None:
-    shape = plan.pair_blocks(pairs.shape[0], -(-sums.shape[1] // plan.threads))
-    launch(subtract, shape, plan.threads, stream, pairs, parents, sums)
+    grid = plan.pair_blocks(pairs.shape[0], -(-sums.shape[1] // plan.threads))
+    launch(subtract, *Shape(grid, plan.threads, stream), pairs, parents, sums)
