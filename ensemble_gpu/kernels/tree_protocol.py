@@ -17,7 +17,7 @@ children of its nodes the next numbers, left before right.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -84,6 +84,12 @@ class Frontier:
     features: np.ndarray | None
     bounds: np.ndarray
     keys: np.ndarray
+
+    def __getitem__(self, part: slice | np.ndarray) -> Frontier:
+        features = None if self.features is None else self.features[part]
+        return Frontier(
+            self.nodes[part], self.sums[part], features, self.bounds[part], self.keys[part]
+        )
 
 
 @dataclass(frozen=True)
@@ -192,14 +198,16 @@ class Grower(Protocol):
         """Sums [statistic] of all rows of the sample."""
         ...
 
-    def split(self, frontier: Frontier) -> Splits:
-        """The best split of every node."""
+    def sums(self, frontier: Frontier) -> np.ndarray:
+        """int64 [node, tried feature, code, column] on the host; the last code is the missing one.
+
+        Columns are the statistics and, where `min_rows` asks for it, the number of rows. Sums of
+        the same nodes over disjoint parts of a sample add up to those of the whole.
+        """
         ...
 
-    def grow_levels(
-        self, limits: Any, rounding: float, *root: np.ndarray
-    ) -> list[np.ndarray] | None:
-        """The arrays of a whole tree (trees/grow.py) at once, where the engine can; else None."""
+    def split(self, frontier: Frontier) -> Splits:
+        """The best split of every node: `choose` (kernels/host/search.py) from `sums`, but fast."""
         ...
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
@@ -212,6 +220,18 @@ class Grower(Protocol):
 
     def pure(self, nodes: np.ndarray) -> np.ndarray:
         """Whether all rows of a node have the same `target`; bool, one a node."""
+        ...
+
+
+@runtime_checkable
+class WholeTreeGrower(Protocol):
+    """What a Grower may be as well: one that grows a tree with drawn features by itself."""
+
+    def grow_levels(self, limits: Any, rounding: float, root: Any) -> Any:
+        """From the arrays of a root (kernels/host/nodes.py, NodeArrays) those of the whole tree.
+
+        `limits` and `rounding` as in trees/grow.py, which would grow the same tree.
+        """
         ...
 
 

@@ -11,23 +11,29 @@ its parent's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.host import nodes as forking
 from ensemble_gpu.kernels.host.criteria import Scoring, gains, scoring_of
-from ensemble_gpu.kernels.host.nodes import best_first
+from ensemble_gpu.kernels.host.nodes import (
+    NodeArrays,
+    best_first,
+    draw_features,
+    fork,
+    open_nodes,
+)
+from ensemble_gpu.kernels.host.records import record_of
 from ensemble_gpu.kernels.tree_protocol import (
     LEAF,
     NEVER,
-    VARIANCE,
     CodeTree,
     Frontier,
     Grower,
     SplitRule,
     Splits,
+    WholeTreeGrower,
 )
 
 UNBOUNDED = np.array([[-np.inf, np.inf]])
@@ -51,11 +57,6 @@ def longer(array: np.ndarray, n: int) -> np.ndarray:
     out = np.empty((n, *array.shape[1:]), dtype=array.dtype)
     out[: len(array)] = array
     return out
-
-
-def _arrays(tree: Grown) -> list[Any]:
-    """The fields that hold an entry a node while a tree grows."""
-    return [f for f in fields(tree) if f.name != "owner"]
 
 
 @dataclass
@@ -95,17 +96,21 @@ class Grown:
             UNBOUNDED[:, : 2 * monotone].copy(), np.array([key], dtype=np.uint64),
         )  # fmt: skip
 
+    @property
+    def arrays(self) -> NodeArrays:
+        """What has an entry a node while the tree grows."""
+        return NodeArrays(*(getattr(self, name) for name in NodeArrays._fields))
+
     def first(self, n: int) -> Grown:
         """Views of the first n entries."""
-        return Grown(*(getattr(self, f.name)[:n] for f in _arrays(self)))
+        return Grown(*(a[:n] for a in self.arrays))
 
     def with_room(self, n: int) -> Grown:
         """The same with room for n nodes at least: itself, or longer copies."""
         room = len(self.feature)
         if n <= room:
             return self
-        arrays = (getattr(self, f.name) for f in _arrays(self))
-        return Grown(*(longer(a, max(n, 4 * room, 1024)) for a in arrays))
+        return Grown(*(longer(a, max(n, 4 * room, 1024)) for a in self.arrays))
 
     @property
     def right(self) -> np.ndarray:
@@ -134,15 +139,13 @@ class _Growth:
         self.labelled = labelled
         self.scoring: Scoring = scoring_of(rule, tree.sums.shape[1])
 
-    def open_nodes(self, nodes: np.ndarray) -> np.ndarray:
-        """Those of the nodes that may be split: large enough, not too deep, not pure."""
+    def open_nodes(self, first: int, stop: int) -> np.ndarray:
+        """Those of nodes first ... stop - 1 that may be split: large, not too deep, not pure."""
         tree, limits = self.tree, self.limits
         least = max(limits.min_rows_split, 2 * self.rule.min_rows, 2)
         depth = -1 if limits.max_depth is None else limits.max_depth
-        out = np.empty_like(nodes)
-        m = forking.open_nodes(
-            nodes, tree.n_rows, tree.depth, tree.sums, least, depth, self.labelled, out
-        )
+        out = np.empty(stop - first, dtype=np.int64)
+        m = open_nodes(first, stop, tree.arrays, least, depth, self.labelled, out)
         return out[:m] if self.labelled else out[:m][~self.grower.pure(out[:m])]
 
     def best_splits(self, nodes: np.ndarray) -> Splits:
@@ -160,7 +163,7 @@ class _Growth:
 
     def _drawn_splits(self, nodes: np.ndarray, start: int, k: int) -> Splits:
         features = np.empty((len(nodes), k), dtype=np.int64)
-        forking.draw_features(self.tree.key[nodes], len(self.rule.signs), start, features)
+        draw_features(self.tree.key[nodes], len(self.rule.signs), start, features)
         return self.grower.split(self._frontier(nodes, features))
 
     def _frontier(self, nodes: np.ndarray, features: np.ndarray | None) -> Frontier:
@@ -174,21 +177,17 @@ class _Growth:
         gains(self.scoring, self.tree.sums, nodes, splits.score, ROUNDING, gain)
         return gain
 
-    def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> np.ndarray:
-        """Split the nodes; returns their children."""
+    def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> None:
+        """Split the nodes; their children are the last nodes of the tree."""
         first = len(self.tree.feature)
         last = first + 2 * len(nodes)
         n_left = self.grower.partition(nodes, splits)
         self.store = self.store.with_room(last)
-        fork: Any = forking.fork
         fork(
-            nodes, splits.feature, splits.bin, splits.above, splits.missing_left,
-            splits.has_missing, splits.subset, splits.left, n_left, gain,
-            self.rule.criterion >= VARIANCE, self.rule.signs, first,
-            *(getattr(self.store, f.name) for f in _arrays(self.store)),
+            nodes, record_of(splits), splits.subset, splits.left, n_left, gain,
+            self.rule.criterion, self.rule.signs, first, self.store.arrays,
         )  # fmt: skip
         self.tree = self.store.first(last)
-        return np.arange(first, last)
 
 
 @dataclass(frozen=True)
@@ -214,25 +213,23 @@ def grow(
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words, rule.monotone)
-    if limits.max_leaves is None and limits.n_features < len(rule.signs):
-        fields_ = (getattr(start, f.name) for f in _arrays(start))
-        arrays = grower.grow_levels(limits, ROUNDING, *fields_)
-        if arrays is not None:
-            return Grown(*arrays)
+    drawn = limits.n_features < len(rule.signs)
+    if limits.max_leaves is None and drawn and isinstance(grower, WholeTreeGrower):
+        return Grown(*grower.grow_levels(limits, ROUNDING, start.arrays))
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))
     potential = np.full(1, NEVER)  # what the best split of a node would add to the score
-    children = np.zeros(1, dtype=np.int64)
+    n_known = 0  # nodes that were looked at
     while True:
-        new = growth.open_nodes(children)
+        new = growth.open_nodes(n_known, len(growth.tree.feature))
         if len(new):
             found = growth.best_splits(new)
             gained = growth.gains(new, found)
             good = (found.score > NEVER) & (gained >= limits.least_gain)
             potential[new[good]] = gained[good]
             waiting = waiting.joined(Waiting(new, found)[good])
-        tree = growth.tree
+        tree, n_known = growth.tree, len(growth.tree.feature)
         chosen = np.ones(len(waiting.nodes), dtype=bool)
         if most is not None:
             split = np.zeros(len(tree.feature), dtype=bool)
@@ -241,8 +238,8 @@ def grow(
         if not chosen.any():
             return tree if most is None else _cut(tree, split)
         taken = waiting[chosen]
-        children = growth.divide(taken.nodes, taken.splits, potential[taken.nodes])
-        potential = np.concatenate([potential, np.full(len(children), NEVER)])
+        growth.divide(taken.nodes, taken.splits, potential[taken.nodes])
+        potential = np.concatenate([potential, np.full(2 * len(taken.nodes), NEVER)])
         waiting = waiting[~chosen]
 
 

@@ -24,8 +24,9 @@ from ensemble_gpu.kernels.cpu import (
 from ensemble_gpu.kernels.cpu.exponential import exp_into
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
-from ensemble_gpu.kernels.cpu.trees import splits as growing
+from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
+from ensemble_gpu.kernels.cpu.trees.level_grower import grower_for
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
@@ -187,13 +188,13 @@ class CpuEngine:
         return list(self._workers.map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
-        return trees.CpuGrower(codes, sample, rule, self.run.threads, self._map)
+        return grower_for(codes, sample, rule, self.run.threads, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:
             return moments(packed, NUMPY)
         out = np.empty_like(packed)
-        self.by_block(lambda rows: growing.turn(packed[0, rows], out[0, rows]), packed.shape[1])
+        self.by_block(lambda rows: tree_sums.turn(packed[0, rows], out[0, rows]), packed.shape[1])
         return out.reshape(-1, 1)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
@@ -202,7 +203,7 @@ class CpuEngine:
 
     def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
         sums = np.zeros((n, values.shape[1]), dtype=np.int64)
-        growing.sums_by(index, values, sums)
+        tree_sums.sums_by(index, values, sums)
         return sums
 
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:

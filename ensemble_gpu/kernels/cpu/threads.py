@@ -42,10 +42,6 @@ class Run:
         """One thread where the work would not repay waking the others."""
         return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
 
-    def call(self, serial: Any, parallel: Any, *args: Any) -> Any:
-        """The serial kernel. To be removed when the forests' kernels are shared as well."""
-        return serial(*args)
-
     def share(self, function: Share, n: int) -> int:
         """function(worker, start, stop) over contiguous shares of n items; how many workers.
 

@@ -16,16 +16,19 @@ integers where they fit, one by one divided by W where not.
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.formulas import formulas
 from ensemble_gpu.kernels.host.scalar import log
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     ERROR,
     EXACT_WEIGHT,
+    GINI,
     NEVER,
     POISSON,
     VARIANCE,
@@ -35,8 +38,12 @@ from ensemble_gpu.kernels.tree_protocol import (
 # Integers whose x ln x is in a table.
 TABLE = 1 << 18
 
+# Fractions that scores are made of; LLVM fuses no product with a sum on the host.
+_FORMULAS = formulas(inner(inline="always"), operator.mul)
+pair_gini, square_share = _FORMULAS.pair_gini, _FORMULAS.square_share
 
-@njit(cache=True, nogil=True)
+
+@kernel
 def _fill(table):
     for i in range(1, table.shape[0]):
         table[i] = i * log(float(i))
@@ -79,55 +86,81 @@ def scoring_of(rule: SplitRule, n_stats: int) -> Scoring:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def x_log_x(x, logs):
     return logs[x] if x < logs.shape[0] else float(x) * log(float(x))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(inline="always")
+def gini_of_pairs(a, b, c, d):
+    """GINI of a split of two classes: a, b are left, c, d right."""
+    return -2.0 * pair_gini(a, b, a + b) + -2.0 * pair_gini(c, d, c + d)
+
+
+@inner(inline="always")
+def variance_of_pairs(a, b, c, d):
+    """VARIANCE of a split, one output: H and G are a, b on the left, c, d on the right."""
+    left = square_share(b, a if a > 0.0 else 1.0)
+    right = square_share(d, c if c > 0.0 else 1.0)
+    return (left if a > 0.0 else 0.0) + (right if c > 0.0 else 0.0)
+
+
+@inner(forceinline=True)
+def pair_score(kind, l0, l1, r0, r1):
+    """The score of a split with two statistics: GINI or VARIANCE."""
+    a, b, c, d = float(l0), float(l1), float(r0), float(r1)
+    return gini_of_pairs(a, b, c, d) if kind == GINI else variance_of_pairs(a, b, c, d)
+
+
+@inner(forceinline=True)
+def class_score(kind, n, logs, sums, weight):
+    """The share of a child with class sums[:n]: GINI as for three classes or more."""
+    score = 0.0
+    if kind == ERROR:
+        largest = np.int64(0)
+        for k in range(n):
+            largest = max(largest, sums[k])
+        return float(largest)
+    if kind == ENTROPY:
+        for k in range(n):
+            score += x_log_x(sums[k], logs)
+        return score - x_log_x(weight, logs)
+    if weight < EXACT_WEIGHT:
+        squares = np.int64(0)
+        for k in range(n):
+            squares += sums[k] * sums[k]
+        return float(squares) / float(weight)
+    for k in range(n):
+        score += square_share(float(sums[k]), float(weight))
+    return score
+
+
+@inner(forceinline=True)
 def child_score(kind, n_stats, logs, sums):
     """The share of one child in the score; NEVER where the child is not allowed."""
-    score = 0.0
     if kind == VARIANCE:
-        half = n_stats // 2
+        score, half = 0.0, n_stats // 2
         for k in range(half):
             if sums[k] > 0:
-                g = float(sums[half + k])
-                score += g * g / float(sums[k])
+                score += square_share(float(sums[half + k]), float(sums[k]))
         return score
     if kind == POISSON:
         g = float(sums[1])
         return g * log(g / float(sums[0])) if sums[1] > 0 else NEVER
-    if kind == ERROR:
-        largest = np.int64(0)
-        for k in range(n_stats):
-            largest = max(largest, sums[k])
-        return float(largest)
-    weight, squares = np.int64(0), np.int64(0)
-    for k in range(n_stats):
-        weight += sums[k]
-        squares += sums[k] * sums[k]
-    if kind == ENTROPY:
-        for k in range(n_stats):
-            score += x_log_x(sums[k], logs)
-        return score - x_log_x(weight, logs)
-    if n_stats == 2:
-        return -2.0 * (float(sums[0]) * float(sums[1]) / float(weight))
-    if weight < EXACT_WEIGHT:
-        return float(squares) / float(weight)
-    for k in range(n_stats):
-        score += float(sums[k]) * float(sums[k]) / float(weight)
-    return score
+    weight = total_weight(kind, n_stats, sums)
+    if kind == GINI and n_stats == 2:
+        return -2.0 * pair_gini(float(sums[0]), float(sums[1]), float(weight))
+    return class_score(kind, n_stats, logs, sums, weight)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def mean_response(kind, sums):
     """The value that monotone constraints compare: share of class 1, or G / H."""
     below = sums[0] if kind >= VARIANCE else sums[0] + sums[1]
     return float(sums[1]) / float(below) if below > 0 else 0.0
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def total_weight(kind, n_stats, sums):
     weight = sums[0]
     if kind < VARIANCE:
@@ -136,7 +169,7 @@ def total_weight(kind, n_stats, sums):
     return weight
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def in_order(kind, left, right, sign, bounds):
     """On a monotone feature: values of the children in order, and within bounds.
 
@@ -146,7 +179,7 @@ def in_order(kind, left, right, sign, bounds):
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gains(rule, sums, nodes, score, rounding, out):
     """What each split adds to the score of its node; 0 where it is but a share `rounding` of it."""
     for i in range(nodes.shape[0]):

@@ -7,22 +7,22 @@ number of threads or the order in which trees are grown. Every function gives in
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
+from ensemble_gpu.kernels.jit import inner, kernel
 
 # Odd constants as in data/sampling.py, one each for seed and tree.
 OF_SEED = np.uint64(0xD1B54A32D192ED03)
 OF_TREE = np.uint64(0x8CB92BA72F3D8DD7)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stream(seed, tree):
     """Where the numbers of a tree begin: `mixed(stream + i STEP)` is the i-th, i = 0, 1, ..."""
     return mixed(mixed(np.uint64(seed) * OF_SEED) + np.uint64(tree) * OF_TREE) + STEP
 
 
-@njit(cache=True, nogil=True)
+@inner
 def below(x, n):
     """floor(x n / 2^64): uniform on 0 .. n - 1 for a uniform x of 64 bits and n < 2^32."""
     n = np.uint64(n)
@@ -30,13 +30,13 @@ def below(x, n):
     return ((x >> np.uint64(32)) * n + (low >> np.uint64(32))) >> np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def unit(x):
     """The upper 53 bits of x as a number in [0, 1)."""
     return np.float64(x >> np.uint64(11)) * 2.0**-53
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bootstrap_counts(seed, tree, n_rows, n_draws):
     """How often each row is drawn in `n_draws` draws with replacement."""
     counts = np.zeros(n_rows, dtype=np.int32)
@@ -47,7 +47,7 @@ def bootstrap_counts(seed, tree, n_rows, n_draws):
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subset_counts(seed, tree, n_rows, n_draws):
     """Ones for `n_draws` <= n_rows rows drawn without replacement, zeros for the others.
 
@@ -65,21 +65,14 @@ def subset_counts(seed, tree, n_rows, n_draws):
     return counts
 
 
-@njit(cache=True, nogil=True)
-def weighted_counts(seed, tree, weights, n_draws):
-    """As `bootstrap_counts`, each draw with probability in proportion to `weights` >= 0.
+@kernel
+def _add_draws(seed, tree, upper, last, n_draws, counts):
+    """counts[row] += draws that fall on the row: the first whose cumulated weight exceeds u.
 
-    The draw u in [0, total) falls on the first row whose cumulated weight exceeds it. A table of
-    n_rows equal parts of [0, total) says where to begin looking: one step on average.
+    A table of n_rows equal parts of [0, total) says where to begin looking: one step on average.
     """
-    n_rows = len(weights)
-    counts = np.zeros(n_rows, dtype=np.int32)
-    scale = np.max(weights)  # a sum of the largest floats would overflow
-    upper = np.cumsum(weights / scale)
-    total = upper[-1]
-    last = n_rows - 1
-    while weights[last] / scale == 0.0:
-        last -= 1
+    n_rows = upper.shape[0]
+    total = upper[n_rows - 1]
     begin = np.empty(n_rows, dtype=np.int64)
     row = 0
     for part in range(n_rows):
@@ -96,33 +89,42 @@ def weighted_counts(seed, tree, weights, n_draws):
             row += 1
         counts[row] += 1
         x += STEP
+
+
+def weighted_counts(seed: int, tree: int, weights: np.ndarray, n_draws: int) -> np.ndarray:
+    """As `bootstrap_counts`, each draw with probability in proportion to `weights` >= 0."""
+    counts = np.zeros(len(weights), dtype=np.int32)
+    shares = weights / weights.max()  # a sum of the largest floats would overflow
+    last = int(np.flatnonzero(shares)[-1])
+    _add_draws(seed, tree, np.cumsum(shares), last, n_draws, counts)
     return counts
 
 
-@njit(cache=True, nogil=True)
-def weighted_subset_counts(seed, tree, weights, n_draws):
+@kernel
+def _add_waits(seed, tree, shares, wait):
+    """wait[i] = -log(u_i) / w_i; unchanged for rows without weight."""
+    x = stream(seed, tree)
+    for i in range(shares.shape[0]):
+        if shares[i] > 0.0:
+            wait[i] = -np.log(1.0 - unit(mixed(x))) / shares[i]
+        x += STEP
+
+
+def weighted_subset_counts(seed: int, tree: int, weights: np.ndarray, n_draws: int) -> np.ndarray:
     """As `subset_counts`, drawn one after the other in proportion to the weights of those left.
 
     Row i waits for -log(u_i) / w_i; the first `n_draws` to arrive are the subset (Efraimidis and
     Spirakis 2006). Rows without weight never arrive: there may be fewer than `n_draws` others.
     """
-    n_rows = len(weights)
-    wait = np.full(n_rows, np.inf)
-    scale = np.max(weights)
-    x = stream(seed, tree)
-    for i in range(n_rows):
-        w = weights[i] / scale
-        if w > 0.0:
-            wait[i] = -np.log(1.0 - unit(mixed(x))) / w
-        x += STEP
-    counts = np.zeros(n_rows, dtype=np.int32)
-    for i in np.argsort(wait, kind="mergesort")[:n_draws]:
-        if wait[i] < np.inf:
-            counts[i] = 1
+    wait = np.full(len(weights), np.inf)
+    _add_waits(seed, tree, weights / weights.max(), wait)
+    first = np.argsort(wait, kind="stable")[:n_draws]
+    counts = np.zeros(len(weights), dtype=np.int32)
+    counts[first[wait[first] < np.inf]] = 1
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_up(rows, drawn, n_rows):
     counts = np.zeros(n_rows, dtype=np.int32)
     for i in range(len(rows)):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ensemble_gpu.kernels.jit import kernel
 
 # The golden ratio as an odd integer: what splitmix64 adds from number to number.
 STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mixed(x):
     """The finaliser of splitmix64: every bit of x changes half the bits of the result."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -17,8 +18,11 @@ def mixed(x):
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def drawn(key, a, b):
-    """A random number of a key and two counters."""
+    """A random number of a key and two counters.
+
+    Compiled code passes uint64: other integers would compile it again.
+    """
     first = mixed(key + (np.uint64(a) + np.uint64(1)) * STEP)
     return mixed(first + (np.uint64(b) + np.uint64(1)) * STEP)

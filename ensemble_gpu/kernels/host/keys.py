@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
+from ensemble_gpu.kernels.host.sorting import sort_places
+from ensemble_gpu.kernels.jit import kernel
 
 # The bit of the sign; the bits of NaN; the smallest number that is not taken for zero.
 MINUS, MISSING, SMALLEST = np.uint64(1 << 63), np.uint64(0xFFF << 51), 2.0**-1022
@@ -14,7 +15,7 @@ BLOCK = 64
 FEW = 32  # rows of a bucket that are sorted one by one
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix_in(keys, x):
     """Rows in blocks, so that their chains of multiplications run side by side."""
     n_rows, n_columns = x.shape
@@ -27,30 +28,31 @@ def mix_in(keys, x):
                 keys[i] = mixed((keys[i] + STEP) ^ digest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_rows(keys, bits, ends, order):
     """Rows in ascending order of keys, equal ones in their own order.
 
     Hashes fall evenly into 2^bits buckets by their upper bits, about one a bucket: the rest is
-    sorting a few. Equal keys are in order already.
+    sorting a few.
     """
-    shift = np.uint64(64 - bits)
-    ends[:] = 0
-    for i in range(keys.shape[0]):
+    shift, n = np.uint64(64 - bits), keys.shape[0]
+    for b in range(ends.shape[0]):
+        ends[b] = 0
+    for i in range(n):
         ends[keys[i] >> shift] += 1
     total = 0
     for b in range(ends.shape[0]):
         total += ends[b]
         ends[b] = total
-    for i in range(keys.shape[0] - 1, -1, -1):
+    for i in range(n - 1, -1, -1):
         b = keys[i] >> shift
         ends[b] -= 1  # in the end where the bucket begins
         order[ends[b]] = i
+    other = np.empty_like(order)
     for b in range(ends.shape[0]):
-        start, stop = ends[b], ends[b + 1] if b + 1 < ends.shape[0] else keys.shape[0]
+        start, stop = ends[b], ends[b + 1] if b + 1 < ends.shape[0] else n
         if stop - start > FEW:
-            own = order[start:stop].copy()
-            order[start:stop] = own[np.argsort(keys[own], kind="mergesort")]
+            sort_places(keys, order, start, stop, other)
             continue
         for i in range(start + 1, stop):
             row, at = order[i], i

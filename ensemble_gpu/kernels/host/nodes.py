@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import heapq
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.host.criteria import mean_response
 from ensemble_gpu.kernels.host.hashing import STEP, drawn, mixed
+from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
+from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
 
 
-@njit(cache=True, nogil=True)
-def open_nodes(nodes, n_rows, depth, sums, least, max_depth, labelled, out):
-    """Those of the nodes that are large enough, not too deep and, by their labels, not pure."""
-    m = 0
-    for i in range(nodes.shape[0]):
-        node = nodes[i]
-        ready = n_rows[node] >= least and (max_depth < 0 or depth[node] < max_depth)
+class NodeArrays(NamedTuple):
+    """The arrays of a tree that grows, one entry a node; trees/grow.py says of what."""
+
+    feature: np.ndarray
+    bin: np.ndarray
+    above: np.ndarray
+    missing_left: np.ndarray
+    subset: np.ndarray
+    left: np.ndarray
+    sums: np.ndarray
+    n_rows: np.ndarray
+    depth: np.ndarray
+    gain: np.ndarray
+    bounds: np.ndarray
+    key: np.ndarray
+
+
+@kernel
+def open_nodes(first, stop, tree, least, max_depth, labelled, out):
+    """Those of nodes first ... stop - 1 that are large enough, not too deep, not pure by label."""
+    m, sums = 0, tree.sums
+    for node in range(first, stop):
+        ready = tree.n_rows[node] >= least and (max_depth < 0 or tree.depth[node] < max_depth)
         if ready and labelled:
             total, largest = np.int64(0), np.int64(0)
             for s in range(sums.shape[1]):
@@ -29,60 +48,57 @@ def open_nodes(nodes, n_rows, depth, sums, least, max_depth, labelled, out):
     return m
 
 
-@njit(cache=True, nogil=True)
-def _mean(moments, sums):
-    weight = sums[0] if moments else sums[0] + sums[1]
-    return sums[1] / weight if weight > 0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def fork(
-    nodes, split_feature, split_bin, split_above, split_missing_left, has_missing, split_subset,
-    left_sums, n_left, gains, moments, signs, first, feature, last_bin, above, missing_left, subset,
-    left, sums, n_rows, depth, gain, bounds, key
-):  # fmt: skip
+@kernel
+def fork(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, first, tree):
     """Write down the splits of nodes, and their children at `first`, `first` + 1, ...
 
     Missing values go to the fuller side where the node had none to learn from. A monotone split
     puts a bound in the middle of its children's values between them.
     """
+    sums, bounds, subset, n_rows = tree.sums, tree.bounds, tree.subset, tree.n_rows
     for i in range(nodes.shape[0]):
         node, a = nodes[i], first + 2 * i
         b = a + 1
-        feature[node], last_bin[node], above[node] = split_feature[i], split_bin[i], split_above[i]
-        fuller = 2 * n_left[i] >= n_rows[node]
-        missing_left[node] = split_missing_left[i] if has_missing[i] else fuller
-        left[node], gain[node] = a, gains[i]
+        tree.feature[node], tree.bin[node] = record[i, FEATURE], record[i, BIN]
+        tree.above[node] = record[i, ABOVE]
+        if record[i, HAS_MISSING] == 1:
+            tree.missing_left[node] = record[i, MISSING_LEFT] == 1
+        else:
+            tree.missing_left[node] = 2 * n_left[i] >= n_rows[node]
+        tree.left[node], tree.gain[node] = a, gains[i]
         for w in range(subset.shape[1]):
             subset[node, w] = split_subset[i, w]
-            subset[a, w] = subset[b, w] = 0
+            subset[a, w] = 0
+            subset[b, w] = 0
         for s in range(sums.shape[1]):
             sums[a, s] = left_sums[i, s]
             sums[b, s] = sums[node, s] - left_sums[i, s]
         n_rows[a], n_rows[b] = n_left[i], n_rows[node] - n_left[i]
-        for child in (a, b):
-            feature[child], last_bin[child], above[child] = LEAF, -1, 0
-            missing_left[child] = False
-            left[child] = LEAF
-            depth[child], gain[child] = depth[node] + 1, 0.0
+        for child in range(a, b + 1):
+            tree.feature[child], tree.bin[child], tree.above[child] = LEAF, -1, 0
+            tree.missing_left[child], tree.left[child] = False, LEAF
+            tree.depth[child], tree.gain[child] = tree.depth[node] + 1, 0.0
             for w in range(bounds.shape[1]):
                 bounds[child, w] = bounds[node, w]
-            key[child] = drawn(key[node], 0, child - a)
-        sign = signs[split_feature[i]]
+            tree.key[child] = drawn(tree.key[node], np.uint64(0), np.uint64(child - a))
+        sign = signs[record[i, FEATURE]]
         if sign != 0:
-            middle = 0.5 * (_mean(moments, sums[a]) + _mean(moments, sums[b]))
+            middle = 0.5 * (mean_response(kind, sums[a]) + mean_response(kind, sums[b]))
             low, high = (a, b) if sign > 0 else (b, a)
-            bounds[low, 1] = bounds[high, 0] = middle
+            bounds[low, 1] = middle
+            bounds[high, 0] = middle
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw_features(keys, p, start, out):
     """out[i] = features start ... of node i's own order of all p, ascending."""
-    order, n = np.arange(p), start + out.shape[1]
-    swapped = np.empty(n, dtype=np.int64)
+    n = start + out.shape[1]
+    order, swapped = np.empty(p, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for j in range(p):
+        order[j] = j
     for i in range(keys.shape[0]):
         for j in range(n):
-            at = j + np.int64(drawn(keys[i], 1, j) % np.uint64(p - j))
+            at = j + np.int64(drawn(keys[i], np.uint64(1), np.uint64(j)) % np.uint64(p - j))
             swapped[j] = at
             order[j], order[at] = order[at], order[j]
         for j in range(out.shape[1]):
@@ -95,12 +111,12 @@ def draw_features(keys, p, start, out):
             order[j], order[swapped[j]] = order[swapped[j]], order[j]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def root_key(seed, tree):
     return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(tree))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_first(left, potential, most, split):
     """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
 
@@ -120,7 +136,7 @@ def best_first(left, potential, most, split):
                 heapq.heappush(heap, (-potential[child], child))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_preorder(left, out):
     """out[i] = node at position i when every node comes before its left, then its right subtree."""
     stack = np.empty(left.shape[0], dtype=np.int32)
@@ -137,7 +153,7 @@ def write_preorder(left, out):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_children(feature, left, sums):
     """From the sums of leaves those of their parents, which have lower numbers."""
     for node in range(feature.shape[0] - 1, -1, -1):

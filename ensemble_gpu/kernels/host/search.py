@@ -12,22 +12,49 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.kernels.host.criteria import child_score, in_order, total_weight, x_log_x
+from ensemble_gpu.kernels.host.criteria import (
+    child_score,
+    in_order,
+    pair_score,
+    scoring_of,
+    total_weight,
+    x_log_x,
+)
 from ensemble_gpu.kernels.host.hashing import drawn
-from ensemble_gpu.kernels.host.records import Best, keep, keep_subset
+from ensemble_gpu.kernels.host.records import (
+    Best,
+    Found,
+    batch_of,
+    keep,
+    keep_subset,
+    runs_for,
+    wholes_of,
+)
+from ensemble_gpu.kernels.host.sorting import sort_places
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     EXACT_WEIGHT,
     GINI,
     NEVER,
     VARIANCE,
+    Frontier,
+    SplitRule,
+    Splits,
 )
 
 
-@njit(cache=True, nogil=True)
-def _scan_pairs(rule, cell, order, first, last, whole, l0, l1):
+class Node(NamedTuple):
+    """What `try_feature` needs to know of a node."""
+
+    whole: np.ndarray
+    bounds: np.ndarray
+    key: int
+
+
+@inner(inline="always")
+def _scan_pairs(kind, cell, order, first, last, whole, l0, l1):
     """`_scan` for two statistics without conditions: GINI or VARIANCE."""
     best, at = NEVER, -1
     for i in range(last):
@@ -35,18 +62,13 @@ def _scan_pairs(rule, cell, order, first, last, whole, l0, l1):
         l1 += cell[order[i], 1]
         if i < first:
             continue
-        r0, r1 = whole[0] - l0, whole[1] - l1
-        a, b, c, d = float(l0), float(l1), float(r0), float(r1)
-        if rule.kind == GINI:
-            score = -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
-        else:
-            score = (b * b / a if l0 > 0 else 0.0) + (d * d / c if r0 > 0 else 0.0)
+        score = pair_score(kind, l0, l1, whole[0] - l0, whole[1] - l1)
         if score > best:
             best, at = score, i
     return best, at
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _scan_classes(kind, logs, cell, order, first, last, whole, left, least):
     """`_scan` for classes with rows enough on both sides (`least`; 0: nobody counts): one loop."""
     best, at = NEVER, -1
@@ -88,21 +110,22 @@ def _scan_classes(kind, logs, cell, order, first, last, whole, left, least):
     return best, at
 
 
-@njit(cache=True, nogil=True)
-def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
+@inner
+def _scan(rule, runs, first, last, start, sign, node):
     """(score, last run on the left) of the best split after one of the runs first ... last - 1.
 
-    `order` is how the runs follow each other, `start` what is on the left before them: the sums of
-    missing values, or zeros.
+    `start` is what is on the left before them: the sums of missing values, or zeros.
     """
     # what is used in the loop is named here: a rule handed on costs more than a score
     kind, n_stats, logs, counted = rule.kind, rule.n_stats, rule.logs, rule.counted
-    min_rows, min_weight = rule.min_rows, rule.min_weight
+    min_rows, min_weight, whole = rule.min_rows, rule.min_weight, node.whole
+    cell, order = runs.cell, runs.order
     free = not counted and sign == 0 and min_weight == 0
     if free and n_stats == 2 and kind in (GINI, VARIANCE):
-        return _scan_pairs(rule, cell, order, first, last, whole, start[0], start[1])
-    left, right, columns = work[0], work[1], cell.shape[1]
-    left[:] = start
+        return _scan_pairs(kind, cell, order, first, last, whole, start[0], start[1])
+    left, right, columns = runs.work[0], runs.work[1], cell.shape[1]
+    for c in range(columns):
+        left[c] = start[c]
     if kind < VARIANCE and sign == 0 and min_weight == 0:
         weight = total_weight(kind, n_stats, whole)
         if kind != GINI or (n_stats > 2 and weight < EXACT_WEIGHT):
@@ -120,7 +143,7 @@ def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
             lighter = min(total_weight(kind, n_stats, left), total_weight(kind, n_stats, right))
             if lighter < min_weight:
                 continue
-        if sign != 0 and not in_order(kind, left, right, sign, bounds):
+        if sign != 0 and not in_order(kind, left, right, sign, node.bounds):
             continue
         score = child_score(kind, n_stats, logs, left) + child_score(kind, n_stats, logs, right)
         if score > best:
@@ -128,26 +151,23 @@ def _scan(rule, cell, order, first, last, whole, start, sign, bounds, work):
     return best, at
 
 
-@njit(cache=True, nogil=True)
-def _sides(rule, cell, order, first, last, m, missing_sums, missing, whole, sign, bounds, work):
+@inner
+def _sides(rule, runs, first, last, m, missing, sign, node):
     """(score, last run on the left, missing left) over both sides for missing values.
 
     Where there are any, everything present may go left: the split after the last run.
     """
-    zeros = work[2]
     beyond = m if missing and last == m - 1 else last
-    score, at = _scan(rule, cell, order, first, beyond, whole, zeros, sign, bounds, work)
+    score, at = _scan(rule, runs, first, beyond, runs.work[2], sign, node)
     if not missing:
         return score, at, False
-    to_left, at_left = _scan(
-        rule, cell, order, first, last, whole, missing_sums, sign, bounds, work
-    )
+    to_left, at_left = _scan(rule, runs, first, last, runs.missing_sums, sign, node)
     if to_left > score or (to_left == score and at_left <= at):
         return to_left, at_left, True
     return score, at, False
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _response(rule, sums, k):
     """Mean response of a category: share of class k, or G_k / H_k."""
     if rule.kind >= VARIANCE:
@@ -155,156 +175,110 @@ def _response(rule, sums, k):
     return float(sums[k]) / float(total_weight(rule.kind, rule.n_stats, sums))
 
 
-@njit(cache=True, nogil=True)
-def _try_threshold(
-    rule, feature, code, cell, m, missing_sums, missing, node, n_codes, order, work, best
-):
-    first, last = 0, m - 1
+@inner(inline="always")
+def _try_threshold(rule, feature, runs, m, missing, node, n_codes, best):
+    first, last, code = 0, m - 1, runs.code
     for i in range(m):
-        order[i] = i
+        runs.order[i] = i
     if rule.random and m > 1:
         span = np.uint64(code[m - 1] - code[0])
-        cut = code[0] + np.int64(drawn(node.key, feature, 0) % span)
+        cut = code[0] + np.int64(drawn(node.key, np.uint64(feature), np.uint64(0)) % span)
         while code[first + 1] <= cut:
             first += 1
         last = first + 1
-    score, at, missing_left = _sides(
-        rule, cell, order, first, last, m, missing_sums, missing, node.whole, rule.signs[feature],
-        node.bounds, work,
-    )  # fmt: skip
+    score, at, missing_left = _sides(rule, runs, first, last, m, missing, rule.signs[feature], node)
     if score > best.score[0]:
-        keep(
-            feature,
-            code,
-            cell,
-            order,
-            at,
-            m,
-            n_codes,
-            missing_sums,
-            missing,
-            missing_left,
-            score,
-            best,
-        )
+        keep(feature, runs, m, at, n_codes, missing, missing_left, score, best)
 
 
-@njit(cache=True, nogil=True)
-def _try_subset(rule, feature, code, cell, m, missing_sums, missing, node, order, work, best):
+@inner
+def _try_subset(rule, feature, runs, m, missing, node, best):
     """Prefixes of the categories in some orders: by response, by chance, or one category first."""
     outputs = rule.n_stats // 2 if rule.kind >= VARIANCE else rule.n_stats
     tried = 1 if rule.random or (outputs == 2 and rule.kind < VARIANCE) else outputs
-    keys = np.empty(m)
+    keys, f = np.empty(m, dtype=np.float64), np.uint64(feature)
+    other = np.empty(m, dtype=np.int64)
     for k in range(m if rule.one_category and not rule.random else tried):
         first, last = 0, m - 1
         for i in range(m):
+            runs.order[i] = i
             if rule.random:
-                keys[i] = float(drawn(node.key, feature, i + 1) >> np.uint64(11))
+                keys[i] = float(drawn(node.key, f, np.uint64(i + 1)) >> np.uint64(11))
             elif rule.one_category:
                 keys[i] = 0.0 if i == k else 1.0
             else:
-                keys[i] = _response(rule, cell[i], outputs - 1 - k)
-        order[:m] = np.argsort(keys, kind="mergesort")
+                keys[i] = _response(rule, runs.cell[i], outputs - 1 - k)
+        sort_places(keys, runs.order, 0, m, other)
         if rule.one_category:
             last = min(1, last)
         elif rule.random and m > 1:
-            first = np.int64(drawn(node.key, feature, 0) % np.uint64(m - 1))
+            first = np.int64(drawn(node.key, f, np.uint64(0)) % np.uint64(m - 1))
             last = first + 1
-        score, at, missing_left = _sides(
-            rule,
-            cell,
-            order,
-            first,
-            last,
-            m,
-            missing_sums,
-            missing,
-            node.whole,
-            0,
-            node.bounds,
-            work,
-        )
+        score, at, missing_left = _sides(rule, runs, first, last, m, missing, np.int64(0), node)
         if score > best.score[0]:
-            keep(
-                feature,
-                code,
-                cell,
-                order,
-                at,
-                m,
-                0,
-                missing_sums,
-                missing,
-                missing_left,
-                score,
-                best,
-            )
-            keep_subset(code, order, at, best)
+            keep(feature, runs, m, at, 0, missing, missing_left, score, best)
+            keep_subset(runs, at, best)
 
 
-class Node(NamedTuple):
-    """What try_feature needs to know of a node."""
-
-    whole: np.ndarray
-    bounds: np.ndarray
-    key: int
-
-
-@njit(cache=True, nogil=True)
-def try_feature(rule, feature, code, cell, m, missing_sums, node, n_codes, order, work, best):
-    """Offer a feature's runs code[:m], cell[:m, column]; `missing_sums`: of missing values.
-
-    `work` [3, column] holds zeros in its last row, and keeps them.
-    """
+@inner
+def try_feature(rule, feature, runs, m, node, n_codes, best):
+    """Offer the first m runs of a feature."""
     missing = False
-    for c in range(missing_sums.shape[0]):
-        missing = missing or missing_sums[c] != 0
+    for c in range(runs.missing_sums.shape[0]):
+        missing = missing or runs.missing_sums[c] != 0
     if m == 0 or (m == 1 and not missing):
         return
     if rule.categorical[feature]:
-        _try_subset(rule, feature, code, cell, m, missing_sums, missing, node, order, work, best)
+        _try_subset(rule, feature, runs, m, missing, node, best)
     else:
-        _try_threshold(
-            rule, feature, code, cell, m, missing_sums, missing, node, n_codes, order, work, best
-        )
+        _try_threshold(rule, feature, runs, m, missing, node, n_codes, best)
 
 
-@njit(cache=True, nogil=True)
-def runs_of(sums, code, cell):
-    """The codes of a feature's sums [code, column] that occur, with their sums; how many."""
-    m = 0
-    for b in range(sums.shape[0] - 1):
+@inner
+def runs_of(sums, runs):
+    """Make runs of a feature's sums [code, column]; how many. The last code is the missing one."""
+    m, last, code, cell = 0, sums.shape[0] - 1, runs.code, runs.cell
+    for b in range(last):
         occurs = False
         for c in range(sums.shape[1]):
             cell[m, c] = sums[b, c]
             occurs = occurs or sums[b, c] != 0
         code[m] = b
         m += occurs
+    for c in range(sums.shape[1]):
+        runs.missing_sums[c] = sums[last, c]
     return m
 
 
-@njit(cache=True, nogil=True)
-def search(rule, sums, features, wholes, bounds, keys, score, record, left, subset):
+@kernel
+def search(rule, sums, batch, found, runs):
     """Best split of every node from sums [node, tried, code, column] of features [node, tried]."""
-    width, columns = sums.shape[2], sums.shape[3]
-    code, cell = np.empty(width, dtype=np.int64), np.empty((width, columns), dtype=np.int64)
-    order, work = np.empty(width, dtype=np.int64), np.zeros((3, columns), dtype=np.int64)
+    n_codes = sums.shape[2] - 1
     for i in range(sums.shape[0]):
-        node = Node(wholes[i], bounds[i], keys[i])
-        best = Best(score[i : i + 1], record[i], left[i], subset[i])
+        node = Node(batch.whole[i], batch.bounds[i], batch.key[i])
+        best = Best(found.score[i : i + 1], found.record[i], found.left[i], found.subset[i])
         for j in range(sums.shape[1]):
-            m = runs_of(sums[i, j], code, cell)
-            missing_sums = sums[i, j, width - 1]
-            try_feature(
-                rule,
-                features[i, j],
-                code,
-                cell,
-                m,
-                missing_sums,
-                node,
-                width - 1,
-                order,
-                work,
-                best,
-            )
+            m = runs_of(sums[i, j], runs)
+            try_feature(rule, batch.features[i, j], runs, m, node, n_codes, best)
+
+
+def found_in(rule: SplitRule, frontier: Frontier, sums: np.ndarray, n_rows: np.ndarray) -> Found:
+    """`choose` before its splits are read."""
+    n, tried, width, columns = sums.shape
+    n_stats, none = frontier.sums.shape[1], np.zeros(0, dtype=np.int64)
+    features = frontier.features
+    if features is None:
+        features = np.tile(np.arange(tried), (n, 1))
+    found = Found(n, rule, n_stats, width)
+    batch = batch_of(frontier, features, none, none, wholes_of(frontier.sums, n_rows, rule))
+    search(scoring_of(rule, n_stats), sums, batch, found.arrays, runs_for(width, columns))
+    return found
+
+
+def choose(rule: SplitRule, frontier: Frontier, sums: np.ndarray, n_rows: np.ndarray) -> Splits:
+    """The best split of every node, from sums [node, tried feature, code, column] (`Grower.sums`).
+
+    `n_rows` are the rows of the nodes. This is what `Grower.split` finds; but sums and rows of
+    several parts of a sample may be added up before.
+    """
+    return found_in(rule, frontier, sums, n_rows).splits()

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ensemble_gpu.kernels.host.criteria import gains, scoring_of
-from ensemble_gpu.kernels.host.records import Found
-from ensemble_gpu.kernels.host.search import search
+from ensemble_gpu.kernels.host.search import choose
 from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
     ERROR,
@@ -21,6 +20,7 @@ from ensemble_gpu.kernels.tree_protocol import (
     NEVER,
     POISSON,
     VARIANCE,
+    Frontier,
     SplitRule,
     Splits,
     subset_words,
@@ -39,16 +39,18 @@ def rule_of(kind: int, p: int = 1, **params: Any) -> SplitRule:
     return SplitRule(kind, **options)
 
 
+def frontier_of(sums: np.ndarray, bounds: tuple[float, float], key: int = 0) -> Frontier:
+    """One node with these sums [statistic] that tries all features."""
+    return Frontier(
+        np.zeros(1, dtype=np.int64), sums[None, :], None, np.array([bounds]),
+        np.array([key], dtype=np.uint64),
+    )  # fmt: skip
+
+
 def find(rule: SplitRule, sums: np.ndarray, key: int = 0) -> Splits:
     """The best split of one node from sums [feature, code, statistic]."""
-    n_stats = sums.shape[2]
-    found = Found(1, rule, n_stats, WIDTH)
-    whole = sums[0].sum(axis=0)[None, :]
-    search(
-        scoring_of(rule, n_stats), sums[None], np.arange(len(sums))[None, :], whole,
-        np.array([[-np.inf, np.inf]]), np.array([key], dtype=np.uint64), *found.arrays,
-    )  # fmt: skip
-    return found.splits()
+    frontier = frontier_of(sums[0].sum(axis=0), (-np.inf, np.inf), key)
+    return choose(rule, frontier, sums[None], np.zeros(1, dtype=np.int64))
 
 
 def score(kind: int, left: np.ndarray, right: np.ndarray) -> float:
@@ -146,13 +148,9 @@ def test_bounds_hold_for_constrained_features_only():
     sums[0, :2] = [[1, 0], [1, 9]]
     for sign, wanted in ((1, LEAF), (0, 0)):
         rule = rule_of(VARIANCE, signs=np.array([sign]))
-        found = Found(1, rule, 2, WIDTH)
-        search(
-            scoring_of(rule, 2), sums[None], np.zeros((1, 1), dtype=np.int64),
-            np.array([[2, 9]]), np.array([[-np.inf, 5.0]]), np.zeros(1, dtype=np.uint64),
-            *found.arrays,
-        )  # fmt: skip
-        assert found.splits().feature[0] == wanted
+        frontier = frontier_of(np.array([2, 9]), (-np.inf, 5.0))
+        splits = choose(rule, frontier, sums[None], np.zeros(1, dtype=np.int64))
+        assert splits.feature[0] == wanted
 
 
 def test_rows_are_counted_where_children_must_keep_some():
@@ -160,13 +158,9 @@ def test_rows_are_counted_where_children_must_keep_some():
     sums = np.zeros((1, WIDTH, 3), dtype=np.int64)
     sums[0, :4] = [[50, 0, 1], [0, 1, 1], [1, 1, 1], [0, 1, 1]]
     rule = rule_of(GINI, min_rows=2)
-    found = Found(1, rule, 2, WIDTH)
-    search(
-        scoring_of(rule, 2), sums[None], np.zeros((1, 1), dtype=np.int64),
-        sums[0].sum(axis=0)[None, :], np.array([[-np.inf, np.inf]]), np.zeros(1, dtype=np.uint64),
-        *found.arrays,
-    )  # fmt: skip
-    assert found.splits().bin[0] == 1
+    *whole, n_rows = sums[0].sum(axis=0)
+    frontier = frontier_of(np.array(whole), (-np.inf, np.inf))
+    assert choose(rule, frontier, sums[None], np.array([n_rows])).bin[0] == 1
     assert find(rule_of(GINI), sums[:, :, :2]).bin[0] == 0
 
 

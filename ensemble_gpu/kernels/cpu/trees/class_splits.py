@@ -6,89 +6,107 @@ classes, so scores run over those alone; rows are sorted by their codes, and not
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.cpu.trees.rows import SMALL, Sorting, sorting_for
 from ensemble_gpu.kernels.cpu.trees.sorting import PLACE, SHIFT, sorted_keys
-from ensemble_gpu.kernels.host.criteria import x_log_x
+from ensemble_gpu.kernels.host.criteria import class_score
 from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
-from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, EXACT_WEIGHT
+from ensemble_gpu.kernels.jit import inner
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def present_classes(label, a, n, own, classes, number):
-    """Number the classes of rows a ... a + n - 1, ascending; how many. own[t] is a row's number.
+class ClassWork(NamedTuple):
+    """Scratch arrays: the numbers of classes that occur in a node, and their sums.
 
-    `number` is zero for every class before and after.
+    `own[t]` is the class of row t among those that occur, `classes` which they are; `number` is
+    zero for every class before and after.
     """
+
+    own: np.ndarray
+    classes: np.ndarray
+    number: np.ndarray
+    total: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    sorting: Sorting
+
+
+def class_work(codes: np.ndarray, n_classes: int) -> ClassWork:
+    def small() -> np.ndarray:
+        return np.empty(SMALL, dtype=np.int64)
+
+    number = np.zeros(n_classes, dtype=np.int64)
+    return ClassWork(small(), small(), number, small(), small(), small(), sorting_for(codes))
+
+
+@inner
+def present_classes(label, a, n, whole, work):
+    """Number the classes of rows a ... a + n - 1, ascending; (how many, their weight)."""
+    own, classes, number, total = work.own, work.classes, work.number, work.total
     for t in range(n):
         number[label[a + t]] = 1
-    q = 0
+    q, weight = 0, np.int64(0)
     for k in range(number.shape[0]):
         if number[k] > 0:
             classes[q] = k
             number[k] = q
+            total[q] = whole[k]
+            weight += whole[k]
             q += 1
     for t in range(n):
         own[t] = number[label[a + t]]
     for j in range(q):
         number[classes[j]] = 0
-    return q
+    return q, weight
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _child(kind, sums, q, weight, logs):
-    """`criteria.child_score` over the classes that are there."""
-    score = 0.0
-    if kind == ERROR:
-        largest = np.int64(0)
-        for j in range(q):
-            largest = max(largest, sums[j])
-        return float(largest)
-    if kind == ENTROPY:
-        for j in range(q):
-            score += x_log_x(sums[j], logs)
-        return score - x_log_x(weight, logs)
-    if weight < EXACT_WEIGHT:
-        squares = np.int64(0)
-        for j in range(q):
-            squares += sums[j] * sums[j]
-        return float(squares) / float(weight)
-    for j in range(q):
-        score += float(sums[j]) * float(sums[j]) / float(weight)
-    return score
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def try_small(
-    kind, codes, order, values, a, n, f, own, q, total, weight, missing_code, logs, unsorted, rank,
-    keys, left, right, i, best, record
-):  # fmt: skip
-    """Offer feature f to node i; (best score, rows on the left or -1, whether it is done).
+@inner(forceinline=True)
+def try_small(rule, rows, a, n, f, q, weight, i, found, work):
+    """Offer feature f to node i with rows a ... a + n - 1 of q classes; (found, done).
 
     Not done where values are missing: that is left to the general search.
     """
-    sorted_keys(codes, order, a, n, f, unsorted, rank, keys)
-    if keys[n - 1] >> SHIFT == missing_code:
-        return best, -1, False
+    keys, left, right, own = work.sorting.places, work.left, work.right, work.own
+    kind, logs, best, record = rule.kind, rule.logs, found.score[i], found.record
+    sorted_keys(
+        rows.codes, rows.order, a, n, np.uint64(f), work.sorting.keys, work.sorting.rank, keys
+    )
+    if keys[n - 1] >> SHIFT == rows.width - 1:
+        return False, False
     if keys[0] >> SHIFT == keys[n - 1] >> SHIFT:
-        return best, -1, True
+        return False, True
     for j in range(q):
-        left[j], right[j] = 0, total[j]
+        left[j], right[j] = 0, work.total[j]
     w_left, at = np.int64(0), -1
     for k in range(n - 1):
         t = np.int64(keys[k]) & PLACE
-        w = values[a + t, 0]
+        w = rows.values[a + t, 0]
         left[own[t]] += w
         right[own[t]] -= w
         w_left += w
         if keys[k] >> SHIFT == keys[k + 1] >> SHIFT:
             continue
-        score = _child(kind, left, q, w_left, logs) + _child(kind, right, q, weight - w_left, logs)
+        score = class_score(kind, q, logs, left, w_left)
+        score += class_score(kind, q, logs, right, weight - w_left)
         if score > best:
             best, at = score, k
-    if at >= 0:
-        record[i, FEATURE], record[i, BIN] = f, keys[at] >> SHIFT
-        record[i, ABOVE] = keys[at + 1] >> SHIFT
-        record[i, MISSING_LEFT], record[i, HAS_MISSING] = 0, 0
-    return best, at, True
+    if at < 0:
+        return False, True
+    found.score[i] = best
+    record[i, FEATURE], record[i, BIN] = f, keys[at] >> SHIFT
+    record[i, ABOVE] = keys[at + 1] >> SHIFT
+    record[i, MISSING_LEFT], record[i, HAS_MISSING] = 0, 0
+    return True, True
+
+
+@inner
+def left_sums(rows, a, n, record, left):
+    """Sums of the left child of a split without missing values."""
+    for c in range(left.shape[0]):
+        left[c] = 0
+    f = np.uint64(record[FEATURE])
+    for t in range(a, a + n):
+        if np.int64(rows.codes[rows.order[t], f]) <= record[BIN]:
+            left[rows.label[t]] += rows.values[t, 0]

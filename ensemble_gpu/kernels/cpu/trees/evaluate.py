@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
 from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
 # Cells of a block of rows: the more, the rarer a tree comes from memory. Those of a group of rows,
@@ -53,7 +53,7 @@ class Compact(NamedTuple):
     intercept: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _survey(roots, left, right, feature, sizes, occurs):
     """How many nodes each tree has, and which features are tested."""
     stack = np.empty(left.shape[0] + 1, dtype=np.int64)
@@ -71,7 +71,7 @@ def _survey(roots, left, right, feature, sizes, occurs):
                 waiting += 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pack(nodes, column, shift, first, threshold, word, origin, values):
     """Write all trees, depth first, siblings side by side; place 1 of a tree stays empty."""
     roots, feature, node_threshold, missing_left, left, right, subset, node_values = nodes
@@ -151,7 +151,7 @@ def compact(forest: PackedForest, dtype: np.dtype) -> Compact:
     return kept[narrow]
 
 
-@njit(cache=True, nogil=True)
+@inner(forceinline=True)
 def _next(at, base, threshold, word, shift, mask, cells, row):
     """The place below `at` for the row whose cells start at `row`; no cell is NaN.
 
@@ -161,7 +161,7 @@ def _next(at, base, threshold, word, shift, mask, cells, row):
     return base + (meta >> shift) + np.uint64(cells[row + (meta & mask)] > threshold[at + at])
 
 
-@njit(cache=True, nogil=True)
+@inner(forceinline=True)
 def _next_with_missing(at, base, threshold, word, shift, mask, cells, row):
     meta = np.uint64(word[at + at + ONE])
     x = cells[row + (meta & mask)]
@@ -169,7 +169,7 @@ def _next_with_missing(at, base, threshold, word, shift, mask, cells, row):
     return base + (meta >> shift) + (np.uint64(x > threshold[at + at]) | missing_right)
 
 
-@njit(cache=True, nogil=True)
+@inner(forceinline=True)
 def _next_with_sets(at, base, threshold, word, shift, mask, cells, row, subsets, width):
     """Tests of any kind; a category's number beyond the `width` bits of a set counts as missing."""
     meta = np.uint64(word[at + at + ONE])
@@ -185,7 +185,7 @@ def _next_with_sets(at, base, threshold, word, shift, mask, cells, row, subsets,
     return base + (meta >> shift) + right
 
 
-@njit(cache=True, nogil=True)
+@inner(inline="always")
 def _start(first, i):
     """Where the tree of walk i starts; None: at the beginning."""
     if first is None:
@@ -193,7 +193,7 @@ def _start(first, i):
     return np.uint64(first[i])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _walk(threshold, word, shift, subsets, width, kind, cells, stride, first, place, active):
     """place[i] = the leaf of walk i.
 
@@ -228,126 +228,102 @@ def _walk(threshold, word, shift, subsets, width, kind, cells, stride, first, pl
         remaining = kept
 
 
-@njit(cache=True, nogil=True)
-def _load(X, by_column, used, start, has_sets, x):
-    """Copy the used cells of some rows; returns what kind of tests they need."""
-    absent = False
+@inner
+def _load(X, by_column, used, start, n, has_sets, cells):
+    """Copy the used cells of n rows, row after row; returns what kind of tests they need."""
+    absent, stride = False, used.shape[0]
     if by_column:
-        for u in range(used.shape[0]):
+        for u in range(stride):
             column = X[used[u]]
-            for i in range(x.shape[0]):
+            for i in range(n):
                 value = column[start + i]
                 absent |= value != value
-                x[i, u] = value
+                cells[i * stride + u] = value
     else:
-        for i in range(x.shape[0]):
+        for i in range(n):
             row = X[start + i]
-            for u in range(used.shape[0]):
+            for u in range(stride):
                 value = row[used[u]]
                 absent |= value != value
-                x[i, u] = value
+                cells[i * stride + u] = value
     if has_sets:
         return CATEGORIES
     return MISSING if absent else PLAIN
 
 
-@njit(cache=True, nogil=True)
-def _evaluate_block(X, by_column, forest, group, out, start, stop):
-    """out[i] = sum of the leaves' values, tree after tree; see PackedForest."""
-    n, n_outputs = stop - start, out.shape[1]
-    x = np.empty((n, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
-    kind = _load(X, by_column, forest.used, start, forest.has_sets, x)
-    cells, stride = x.reshape(-1), x.shape[1]
-    place, active = np.empty((2, group), dtype=np.uint64)
-    out[start:stop] = 0.0
-    for t in range(forest.first.shape[0]):
-        root = forest.first[t]
-        threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
-        values = forest.values[root:]
-        for low in range(0, n, group):
-            high = min(n, low + group)
-            _walk(
-                threshold, word, forest.shift, forest.subsets, forest.width, kind,
-                cells[low * stride :], np.uint64(stride), None, place[: high - low], active,
-            )  # fmt: skip
-            for i in range(high - low):
-                for k in range(n_outputs):
-                    out[start + low + i, k] += values[place[i], k]
-    for i in range(start, stop):
-        for k in range(n_outputs):
-            out[i, k] = out[i, k] / forest.divisor + forest.intercept[k]
+@kernel
+def evaluate_blocks(X, by_column, forest, sizes, low, high, out):
+    """out[i] = sum of the leaves' values, tree after tree, of blocks low ... high - 1 of rows."""
+    block, group = sizes
+    n_outputs, stride = out.shape[1], forest.used.shape[0]
+    cells = np.empty(block * max(1, stride), dtype=forest.threshold.dtype)
+    place, active = np.empty(group, dtype=np.uint64), np.empty(group, dtype=np.uint64)
+    for b in range(low, high):
+        start = b * block
+        n = min(block, out.shape[0] - start)
+        kind = _load(X, by_column, forest.used, start, n, forest.has_sets, cells)
+        for i in range(start, start + n):
+            for k in range(n_outputs):
+                out[i, k] = 0.0
+        for t in range(forest.first.shape[0]):
+            root = forest.first[t]
+            threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
+            for first in range(0, n, group):
+                m = min(group, n - first)
+                _walk(
+                    threshold, word, forest.shift, forest.subsets, forest.width, kind,
+                    cells[first * stride :], np.uint64(stride), None, place[:m], active,
+                )  # fmt: skip
+                for i in range(m):
+                    at = np.uint64(root) + place[i]
+                    for k in range(n_outputs):
+                        out[start + first + i, k] += forest.values[at, k]
+        for i in range(start, start + n):
+            for k in range(n_outputs):
+                out[i, k] = out[i, k] / forest.divisor + forest.intercept[k]
 
 
-@njit(cache=True, nogil=True)
-def _apply_block(X, by_column, forest, group, out, start, stop):
-    """out[i, t] = position of the leaf of row i in tree t."""
-    n = stop - start
-    x = np.empty((n, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
-    kind = _load(X, by_column, forest.used, start, forest.has_sets, x)
-    cells, stride = x.reshape(-1), x.shape[1]
-    place, active = np.empty((2, group), dtype=np.uint64)
-    for t in range(forest.first.shape[0]):
-        root = forest.first[t]
-        threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
-        origin = forest.origin[root:]
-        for low in range(0, n, group):
-            high = min(n, low + group)
-            _walk(
-                threshold, word, forest.shift, forest.subsets, forest.width, kind,
-                cells[low * stride :], np.uint64(stride), None, place[: high - low], active,
-            )  # fmt: skip
-            for i in range(high - low):
-                out[start + low + i, t] = origin[place[i]]
+@kernel
+def apply_blocks(X, by_column, forest, sizes, low, high, out):
+    """out[i, t] = position of the leaf of row i in tree t, of blocks low ... high - 1 of rows."""
+    block, group = sizes
+    stride = forest.used.shape[0]
+    cells = np.empty(block * max(1, stride), dtype=forest.threshold.dtype)
+    place, active = np.empty(group, dtype=np.uint64), np.empty(group, dtype=np.uint64)
+    for b in range(low, high):
+        start = b * block
+        n = min(block, out.shape[0] - start)
+        kind = _load(X, by_column, forest.used, start, n, forest.has_sets, cells)
+        for t in range(forest.first.shape[0]):
+            root = forest.first[t]
+            threshold, word = forest.threshold[2 * root :], forest.word[2 * root :]
+            for first in range(0, n, group):
+                m = min(group, n - first)
+                _walk(
+                    threshold, word, forest.shift, forest.subsets, forest.width, kind,
+                    cells[first * stride :], np.uint64(stride), None, place[:m], active,
+                )  # fmt: skip
+                for i in range(m):
+                    out[start + first + i, t] = forest.origin[np.uint64(root) + place[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_few(X, by_column, forest, out):
     """Row by row, all trees at once: a step of one tree need not wait for that of another."""
-    x = np.empty((1, max(1, forest.used.shape[0])), dtype=forest.threshold.dtype)
-    place, active = np.empty((2, forest.first.shape[0]), dtype=np.uint64)
+    n_trees = forest.first.shape[0]
+    cells = np.empty(max(1, forest.used.shape[0]), dtype=forest.threshold.dtype)
+    place, active = np.empty(n_trees, dtype=np.uint64), np.empty(n_trees, dtype=np.uint64)
     for i in range(out.shape[0]):
-        kind = _load(X, by_column, forest.used, i, forest.has_sets, x)
+        kind = _load(X, by_column, forest.used, i, 1, forest.has_sets, cells)
         _walk(
-            forest.threshold, forest.word, forest.shift, forest.subsets, forest.width, kind,
-            x.reshape(-1), np.uint64(0), forest.first, place, active,
+            forest.threshold, forest.word, forest.shift, forest.subsets, forest.width, kind, cells,
+            np.uint64(0), forest.first, place, active,
         )  # fmt: skip
         for k in range(out.shape[1]):
             total = 0.0
-            for t in range(place.shape[0]):
+            for t in range(n_trees):
                 total += forest.values[place[t], k]
             out[i, k] = total / forest.divisor + forest.intercept[k]
-
-
-@njit(cache=True, nogil=True)
-def evaluate_forest_serial(X, by_column, forest, block, group, out):
-    n = out.shape[0]
-    for b in range(-(-n // block)):
-        start, stop = b * block, min(n, (b + 1) * block)
-        _evaluate_block(X, by_column, forest, group, out, start, stop)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def evaluate_forest_parallel(X, by_column, forest, block, group, out):
-    n = out.shape[0]
-    for b in prange((n + block - 1) // block):
-        start, stop = b * block, min(n, (b + 1) * block)
-        _evaluate_block(X, by_column, forest, group, out, start, stop)
-
-
-@njit(cache=True, nogil=True)
-def apply_forest_serial(X, by_column, forest, block, group, out):
-    n = out.shape[0]
-    for b in range(-(-n // block)):
-        start, stop = b * block, min(n, (b + 1) * block)
-        _apply_block(X, by_column, forest, group, out, start, stop)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def apply_forest_parallel(X, by_column, forest, block, group, out):
-    n = out.shape[0]
-    for b in prange((n + block - 1) // block):
-        start, stop = b * block, min(n, (b + 1) * block)
-        _apply_block(X, by_column, forest, group, out, start, stop)
 
 
 def _contiguous(X: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -379,9 +355,10 @@ def evaluate_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray
         return out
     run = run.limited_to(n * len(forest.roots), WALKS_PER_THREAD)
     sizes = _sizes(n, own, run.threads)
-    run.call(
-        evaluate_forest_serial, evaluate_forest_parallel, X, by_column, own, *sizes, out
-    )  # fmt: skip
+    run.share(
+        lambda worker, low, high: evaluate_blocks(X, by_column, own, sizes, low, high, out),
+        -(-n // sizes[0]),
+    )
     return out
 
 
@@ -392,5 +369,8 @@ def apply_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray:
     out = np.empty((n, len(forest.roots)), dtype=np.int64)
     run = run.limited_to(out.size, WALKS_PER_THREAD)
     sizes = _sizes(n, own, run.threads)
-    run.call(apply_forest_serial, apply_forest_parallel, X, by_column, own, *sizes, out)
+    run.share(
+        lambda worker, low, high: apply_blocks(X, by_column, own, sizes, low, high, out),
+        -(-n // sizes[0]),
+    )
     return out

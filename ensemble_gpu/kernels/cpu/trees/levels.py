@@ -6,21 +6,104 @@ trees of a forest grow on several threads, which would wait for each other's tur
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.cpu.trees.pair_splits import split_pairs
 from ensemble_gpu.kernels.cpu.trees.partition import gather, partition
+from ensemble_gpu.kernels.cpu.trees.rows import Rows
 from ensemble_gpu.kernels.host.criteria import gains
 from ensemble_gpu.kernels.host.nodes import draw_features, fork, open_nodes
-from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT, RECORD
+from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import NEVER
 
 # Nodes of a level that are split at once: what is known of them for a while stays small.
 BLOCK = 4096
 
 
-@njit(cache=True, nogil=True)
+class Growth(NamedTuple):
+    """How the tree grows: k of p features drawn for a node; when to stop (max_depth -1: no limit).
+
+    A gain of the share `rounding` of a node's score counts as 0. Every `tidy` levels codes are laid
+    out anew.
+    """
+
+    p: int
+    k: int
+    least_rows: int
+    max_depth: int
+    least_gain: float
+    rounding: float
+    tidy: int
+
+
+class Layout(NamedTuple):
+    """Codes and targets in the order of the nodes: row t of `laid` is row place[t] of the matrix.
+
+    `matrix_words` and `laid_words` are the same memories, eight bytes at once. `target` belongs to
+    the rows as they are first, `targets` to the matrix, `laid_target` to the rows laid out anew;
+    so do `cells` and `laid_cells`, all codes in one dimension; `steps` are between rows and codes.
+    """
+
+    matrix_words: np.ndarray
+    laid_words: np.ndarray
+    laid: np.ndarray
+    place: np.ndarray
+    target: np.ndarray
+    targets: np.ndarray
+    laid_target: np.ndarray
+    cells: np.ndarray
+    laid_cells: np.ndarray
+    steps: tuple[int, int]
+
+
+class Block(NamedTuple):
+    """Scratch arrays for the nodes of a block."""
+
+    nodes: np.ndarray
+    pending: np.ndarray
+    keys: np.ndarray
+    worth: np.ndarray
+    n_left: np.ndarray
+    batch: NodeBatch
+    found: FoundArrays
+
+
+def block_of(n: int) -> Block:
+    kind = np.int64
+    none = np.zeros((0, 0), dtype=kind)
+    batch = NodeBatch(
+        np.empty(n, kind), np.empty(n, kind), none, np.empty((n, 2), kind), np.zeros((0, 2)),
+        np.zeros(0, dtype=np.uint64),
+    )  # fmt: skip
+    found = FoundArrays(
+        np.empty(n), np.empty((n, RECORD), kind), np.empty((n, 2), kind),
+        np.zeros((n, 0), dtype=np.uint64),
+    )  # fmt: skip
+    return Block(
+        np.empty(n, kind), np.empty(n, kind), np.empty(n, np.uint64), np.empty(n),
+        np.empty(n, kind), batch, found,
+    )  # fmt: skip
+
+
+@inner(inline="always")
+def _lay_out(rows, layout, others):
+    """Lay out codes and targets in the order of the nodes."""
+    order, place = rows.order, layout.place
+    for t in range(order.shape[0]):
+        others.order[t] = place[order[t]]
+    for t in range(order.shape[0]):
+        place[t] = others.order[t]
+        order[t] = t
+    gather(layout.matrix_words, place, layout.laid_words)
+    if layout.targets.shape[0] > 0:
+        for t in range(order.shape[0]):
+            layout.laid_target[t] = layout.targets[place[t]]
+
+
+@inner
 def _impure(nodes, m, order, target, start, stop):
     """Drop the nodes whose rows have one target; how many are left."""
     kept = 0
@@ -35,103 +118,94 @@ def _impure(nodes, m, order, target, start, stop):
     return kept
 
 
-@njit(cache=True, nogil=True)
-def _search(kind, codes, order, label, values, width, p, k, nodes, start, stop, sums, key, score,
-            record, left):  # fmt: skip
-    """Best splits of nodes on k features drawn for each; without success on more."""
-    pending = np.arange(nodes.shape[0])
-    for first in range(0, p, k):
-        own = nodes[pending]
-        features = np.empty((own.shape[0], min(k, p - first)), dtype=np.int64)
-        draw_features(key[own], p, first, features)
-        n = own.shape[0]
-        own_score, own_record = np.full(n, NEVER), np.full((n, RECORD), -1, dtype=np.int64)
-        own_left = np.zeros((n, 2), dtype=np.int64)
-        split_pairs(
-            kind, codes, order, label, values, width, start[own].astype(np.int64),
-            stop[own].astype(np.int64), features, sums[own], own_score, own_record, own_left,
-        )  # fmt: skip
-        score[pending], record[pending], left[pending] = own_score, own_record, own_left
-        pending = pending[own_score == NEVER]
-        if pending.shape[0] == 0:
+@inner(inline="always")
+def _search(kind, rows, growth, m, start, stop, tree, block, work):
+    """Best splits of m nodes on k features drawn for each; without success on more."""
+    nodes, pending, batch, found = block.nodes, block.pending, block.batch, block.found
+    for i in range(m):
+        node = nodes[i]
+        pending[i] = i
+        batch.start[i], batch.stop[i] = start[node], stop[node]
+        found.score[i] = NEVER
+        for s in range(2):
+            batch.whole[i, s] = tree.sums[node, s]
+    n = m
+    for first in range(0, growth.p, growth.k):
+        features = np.empty((n, min(growth.k, growth.p - first)), dtype=np.int64)
+        for i in range(n):
+            block.keys[i] = tree.key[nodes[pending[i]]]
+        draw_features(block.keys[:n], growth.p, first, features)
+        own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
+        split_pairs(kind, rows, pending[:n], own, found, work)
+        left = 0
+        for i in range(n):
+            pending[left] = pending[i]
+            left += found.score[pending[i]] == NEVER
+        n = left
+        if n == 0:
             break
 
 
-@njit(cache=True, nogil=True)
-def _divide(
-    rule, codes, order, label, values, others, width, p, k, least_gain, rounding, nodes, start,
-    stop, last, feature, last_bin, above, missing_left, subset, left, sums, n_rows, depth, gain,
-    bounds, key
-):  # fmt: skip
-    """Split the nodes that are worth it, children from `last` on; returns the new end."""
-    m = nodes.shape[0]
-    score, record = np.empty(m), np.empty((m, RECORD), dtype=np.int64)
-    left_sums, worth = np.empty((m, 2), dtype=np.int64), np.empty(m)
-    _search(
-        rule.kind, codes, order, label, values, width, p, k, nodes, start, stop, sums, key, score,
-        record, left_sums,
-    )  # fmt: skip
-    gains(rule, sums, nodes, score, rounding, worth)
-    good = np.empty(m, dtype=np.bool_)
+@inner(inline="always")
+def _keep_good(m, least_gain, block):
+    """Move the nodes that are worth a split to the front; how many."""
+    batch, found, kept = block.batch, block.found, 0
     for i in range(m):
-        good[i] = score[i] > NEVER and worth[i] >= least_gain
-    nodes, record, left_sums, worth = nodes[good], record[good], left_sums[good], worth[good]
-    m = nodes.shape[0]
-    columns = record.T.copy()
-    to_left, bits = columns[MISSING_LEFT] == 1, np.zeros((m, 0), dtype=np.uint64)
-    n_left = np.empty(m, dtype=np.int64)
-    starts, stops = start[nodes].astype(np.int64), stop[nodes].astype(np.int64)
-    partition(
-        codes, order, label, values, width - 1, starts, stops, columns[FEATURE], columns[BIN],
-        to_left, bits, others[0], others[1], others[2], n_left,
-    )  # fmt: skip
-    fork(
-        nodes, columns[FEATURE], columns[BIN], columns[ABOVE], to_left, columns[HAS_MISSING] == 1,
-        bits, left_sums, n_left, worth, label.shape[0] == 0, rule.signs, last, feature, last_bin,
-        above, missing_left, subset, left, sums, n_rows, depth, gain, bounds, key,
-    )  # fmt: skip
-    for i in range(m):
-        a = last + 2 * i
-        start[a], stop[a] = starts[i], starts[i] + n_left[i]
-        start[a + 1], stop[a + 1] = stop[a], stops[i]
-    return last + 2 * m
+        if found.score[i] == NEVER or block.worth[i] < least_gain:
+            continue
+        block.nodes[kept], block.worth[kept] = block.nodes[i], block.worth[i]
+        batch.start[kept], batch.stop[kept] = batch.start[i], batch.stop[i]
+        for c in range(RECORD):
+            found.record[kept, c] = found.record[i, c]
+        for s in range(2):
+            found.left[kept, s] = found.left[i, s]
+        kept += 1
+    return kept
 
 
-@njit(cache=True, nogil=True)
-def grow_levels(
-    rule, codes, order, label, values, target, matrix, targets, place, laid, others, width, p, k,
-    least, max_depth, least_gain, rounding, tidy, start, stop, feature, last_bin, above,
-    missing_left, subset, left, sums, n_rows, depth, gain, bounds, key
-):  # fmt: skip
-    """Grow from the root at place 0 of the arrays, which have room.
+@kernel
+def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
+    """Grow from the root at place 0 of the arrays of `tree`, which have room.
 
-    Now and then codes and targets are laid out in the order of the nodes: row t of `laid` is row
-    place[t] of the matrix. Returns how many nodes there are, and whether that happened.
+    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Returns how many nodes there are, and
+    whether rows were laid out anew.
     """
-    labelled = label.shape[0] > 0
+    start, stop = ranges
+    labelled = rows.label.shape[0] > 0
+    target, cells = layout.target, layout.cells
     first, last, levels, moved = np.int64(0), np.int64(1), 0, False
-    nodes = np.empty(BLOCK, dtype=np.int64)
     while first < last:
-        if levels > 0 and levels % tidy == 0:
-            place[:] = place[order]
-            gather(matrix.view(np.uint64), place, laid.view(np.uint64))
-            codes, moved = laid, True
-            if target.shape[0] > 0:
-                target = targets[place]
-            for t in range(order.shape[0]):
-                order[t] = t
+        if levels > 0 and levels % growth.tidy == 0:
+            _lay_out(rows, layout, others)
+            rows = Rows(layout.laid, rows.order, rows.label, rows.values, rows.width)
+            target, cells, moved = layout.laid_target, layout.laid_cells, True
         end = last
         for a in range(first, end, BLOCK):
-            every = np.arange(a, min(a + BLOCK, end))
-            m = open_nodes(every, n_rows, depth, sums, least, max_depth, labelled, nodes)
+            m = open_nodes(
+                a, min(a + BLOCK, end), tree, growth.least_rows, growth.max_depth, labelled,
+                block.nodes,
+            )  # fmt: skip
             if not labelled and target.shape[0] > 0:
-                m = _impure(nodes, m, order, target, start, stop)
-            if m > 0:
-                last = _divide(
-                    rule, codes, order, label, values, others, width, p, k, least_gain, rounding,
-                    nodes[:m], start, stop, last, feature, last_bin, above, missing_left, subset,
-                    left, sums, n_rows, depth, gain, bounds, key,
-                )  # fmt: skip
+                m = _impure(block.nodes, m, rows.order, target, start, stop)
+            if m == 0:
+                continue
+            _search(rule.kind, rows, growth, m, start, stop, tree, block, work)
+            gains(rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth)
+            m = _keep_good(m, growth.least_gain, block)
+            batch, record, n_left = block.batch, block.found.record, block.n_left
+            partition(
+                cells, layout.steps, rows, batch.start[:m], batch.stop[:m], record,
+                block.found.subset, others, n_left,
+            )  # fmt: skip
+            fork(
+                block.nodes[:m], record, block.found.subset, block.found.left, n_left, block.worth,
+                rule.kind, rule.signs, last, tree,
+            )  # fmt: skip
+            for i in range(m):
+                child, middle = last + 2 * i, batch.start[i] + n_left[i]
+                start[child], stop[child] = batch.start[i], middle
+                start[child + 1], stop[child + 1] = middle, batch.stop[i]
+            last += 2 * m
         first = end
         levels += 1
     return last, moved

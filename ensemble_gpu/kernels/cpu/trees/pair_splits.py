@@ -8,25 +8,63 @@ way the codes that occur follow with their sums (the runs).
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import NamedTuple
 
-from ensemble_gpu.kernels.cpu.trees.sorting import (
-    SHIFT,
-    SMALL,
-    WIDE,
-    key_array,
-    sort_rows,
-    sorted_keys,
-)
+import numpy as np
+
+from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, ROWS, SMALL, WIDE, Sorting, sorting_for
+from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
+from ensemble_gpu.kernels.host.criteria import gini_of_pairs, pair_score, variance_of_pairs
 from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import GINI
 
-FEATURES, ROWS = 8, 1024
 VECTOR = 8  # runs from which scores are worth a loop of their own
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+class PairRuns(NamedTuple):
+    """The codes that occur in a node, their two sums, and what scores are made of [5, run]."""
+
+    code: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    scores: np.ndarray
+
+
+class PairWork(NamedTuple):
+    """Scratch arrays of `split_pairs`: `sums` and `seen` are zero before and after.
+
+    `words` is the memory of `seen`, eight codes at once; `keys` and `other` are for rows of which
+    more than SMALL are sorted.
+    """
+
+    sums: np.ndarray
+    seen: np.ndarray
+    words: np.ndarray
+    runs: PairRuns
+    sorting: Sorting
+    keys: np.ndarray
+    other: np.ndarray
+
+
+def pair_runs(n: int) -> PairRuns:
+    kind = np.int64
+    return PairRuns(np.empty(n, kind), np.empty(n, kind), np.empty(n, kind), np.empty((5, n)))
+
+
+def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
+    """For nodes of up to `largest` rows."""
+    wide = width > WIDE
+    n_words, long = (0, largest) if wide else (-(-width // 8), 0)
+    seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
+    return PairWork(
+        np.zeros(FEATURES * 16 * n_words, dtype=np.int64), seen, seen.view(np.uint64),
+        pair_runs(max(8 * n_words, long, SMALL) + 1), sorting_for(codes),
+        np.empty(long, dtype=np.uint64), np.empty(long, dtype=np.uint64),
+    )  # fmt: skip
+
+
+@inner(forceinline=True)
 def pair(values, t):
     """A row's two moments, which may be packed in one integer (`Engine.moments`)."""
     if values.shape[1] == 2:
@@ -35,15 +73,7 @@ def pair(values, t):
     return low, (values[t, 0] - low) >> np.int64(32)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _score(kind, l0, l1, r0, r1):
-    a, b, c, d = float(l0), float(l1), float(r0), float(r1)
-    if kind == GINI:
-        return -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
-    return (b * b / a if l0 > 0 else 0.0) + (d * d / c if r0 > 0 else 0.0)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left = -1, False
@@ -58,13 +88,11 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
         if kind == GINI:
             for i in range(m - 1):
                 a, b, c, d = scores[0, i], scores[1, i], scores[2, i], scores[3, i]
-                scores[4, i] = -2.0 * (a * b / (a + b)) + -2.0 * (c * d / (c + d))
+                scores[4, i] = gini_of_pairs(a, b, c, d)
         else:
             for i in range(m - 1):
                 a, b, c, d = scores[0, i], scores[1, i], scores[2, i], scores[3, i]
-                left = b * b / (a if a > 0.0 else 1.0)
-                right = d * d / (c if c > 0.0 else 1.0)
-                scores[4, i] = (left if a > 0.0 else 0.0) + (right if c > 0.0 else 0.0)
+                scores[4, i] = variance_of_pairs(a, b, c, d)
         for i in range(m - 1):
             if scores[4, i] > best:
                 best, at = scores[4, i], i
@@ -73,29 +101,24 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
         l0 += r0[i]
         l1 += r1[i]
         if missing:
-            score = _score(kind, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
+            score = pair_score(kind, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
             if score > best:
                 best, at, to_left = score, i, True
-        score = _score(kind, l0, l1, t0 - l0, t1 - l1)
+        score = pair_score(kind, l0, l1, t0 - l0, t1 - l1)
         if score > best:
             best, at, to_left = score, i, False
     if missing:
-        score = _score(kind, t0 - g0, t1 - g1, g0, g1)
+        score = pair_score(kind, t0 - g0, t1 - g1, g0, g1)
         if score > best:
             best, at, to_left = score, m - 1, False
     return best, at, to_left
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _sorted_runs(codes, order, label, values, a, n, f, classes, keys, rank, places, code, r0, r1):
-    """Runs of a small node, sorted; how many. The missing code comes last."""
-    sorted_keys(codes, order, a, n, f, keys, rank, places)
-    return _runs(label, values, a, n, classes, places, SHIFT, 0, code, r0, r1)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
-def _runs(label, values, a, n, classes, keys, shift, low, code, r0, r1):
-    """Runs of rows that are sorted: a key is (code - low) 2^shift + place."""
+@inner(forceinline=True)
+def _sorted_runs(rows, a, n, keys, shift, low, runs):
+    """Runs of rows that are sorted: a key is (code - low) 2^shift + place; how many."""
+    code, r0, r1 = runs.code, runs.first, runs.second
+    label, values, classes = rows.label, rows.values, rows.label.shape[0] > 0
     m, last, mask = -1, np.int64(-1), (1 << shift) - 1
     for k in range(n):
         own, t = (np.int64(keys[k]) >> shift) + low, a + (np.int64(keys[k]) & mask)
@@ -115,7 +138,7 @@ def _runs(label, values, a, n, classes, keys, shift, low, code, r0, r1):
     return m if classes else _without_zeros(code, r0, r1, m)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def _without_zeros(code, r0, r1, n):
     """Runs that add up to nothing count as absent, as they do in sums by code."""
     m = 0
@@ -125,10 +148,11 @@ def _without_zeros(code, r0, r1, n):
     return m
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
+@inner(forceinline=True)
+def _add(rows, a, b, f, sums, base, seen, mark):
     """Add up rows a ... b - 1 by the code of feature f: sums[base + 2 code + statistic]."""
-    if classes:
+    codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
+    if label.shape[0] > 0:
         for t in range(a, b):
             code = np.uint64(codes[order[t], f])
             seen[mark + code] = 1
@@ -143,10 +167,10 @@ def _add(codes, order, label, values, a, b, f, classes, sums, base, seen, mark):
             sums[at + np.uint64(1)] += y
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _added_runs(sums, base, words, word, n_words, code, r0, r1):
+@inner(forceinline=True)
+def _added_runs(sums, base, words, word, n_words, runs):
     """Runs of a node that was added up, which is cleared; how many."""
-    m = 0
+    m, code, r0, r1 = 0, runs.code, runs.first, runs.second
     for w in range(n_words):
         if words[word + w] == 0:
             continue
@@ -160,108 +184,101 @@ def _added_runs(sums, base, words, word, n_words, code, r0, r1):
     return m
 
 
-@njit(cache=True, nogil=True, forceinline=True)
-def _offer(kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left, scores):
-    """Offer a feature's runs to node i; returns its best score."""
+@inner(forceinline=True)
+def offer(kind, f, runs, m, t0, t1, width, i, found):
+    """Offer the runs of feature f to node i, whose sums are t0 and t1."""
+    code, r0, r1, record, left = runs.code, runs.first, runs.second, found.record, found.left
     g0, g1 = np.int64(0), np.int64(0)
     missing = m > 0 and code[m - 1] == width - 1
     if missing:
         m -= 1
         g0, g1 = r0[m], r1[m]
     if m == 0 or (m == 1 and not missing):
-        return best
-    found, at, to_left = _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores)
+        return
+    score, at, to_left = _scan(
+        kind, r0, r1, m, t0, t1, g0, g1, missing, found.score[i], runs.scores
+    )
     if at < 0:
-        return best
+        return
+    found.score[i] = score
     record[i, FEATURE], record[i, BIN] = f, code[at]
     record[i, ABOVE] = code[at + 1] if at + 1 < m else width - 1
     record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
-    left[i, 0], left[i, 1] = (g0, g1) if to_left else (np.int64(0), np.int64(0))
+    a, b = (g0, g1) if to_left else (np.int64(0), np.int64(0))
     for k in range(at + 1):
-        left[i, 0] += r0[k]
-        left[i, 1] += r1[k]
-    return found
+        a += r0[k]
+        b += r1[k]
+    left[i, 0], left[i, 1] = a, b
 
 
-@njit(cache=True, nogil=True)
-def split_pairs(
-    kind, codes, order, label, values, width, starts, stops, features, wholes, score, record, left
-):  # fmt: skip
-    """The best split of each node; features [node, tried], or [1, tried] for all of them."""
-    tried, classes = features.shape[1], label.shape[0] > 0
-    wide, largest = width > WIDE, max(1, np.max(stops - starts))
-    n_words = 0 if wide else -(-width // 8)
-    stride = np.uint64(16 * n_words)
-    sums = np.zeros(FEATURES * 16 * n_words, dtype=np.int64)
-    seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
-    words = seen.view(np.uint64)
-    room = max(largest if wide else 8 * n_words, SMALL) + 1
-    code, r0, r1 = (
-        np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-    )  # fmt: skip
-    keys, places = key_array(codes, SMALL), key_array(codes, SMALL)
-    rank = np.empty(SMALL, dtype=np.int16)
-    scores = np.empty((5, room))
-    wide_keys, other_keys = (
-        np.empty(largest if wide else 0, dtype=np.uint64),
-        np.empty(largest if wide else 0, dtype=np.uint64),
-    )  # fmt: skip
-    for i in range(starts.shape[0]):
-        row = i if features.shape[0] > 1 else 0
-        start, stop, t0, t1 = starts[i], stops[i], wholes[i, 0], wholes[i, 1]
+@inner(inline="always")
+def _sort_node(rows, a, n, f, work):
+    """Runs of a node of at most SMALL rows; how many."""
+    keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
+    sorted_keys(rows.codes, rows.order, a, n, np.uint64(f), keys, rank, places)
+    return _sorted_runs(rows, a, n, places, SHIFT, 0, work.runs)
+
+
+@kernel
+def split_pairs(kind, rows, which, batch, found, work):
+    """The best splits of the nodes `which` of a batch, into their places of `found`."""
+    features, tried = batch.features, batch.features.shape[1]
+    n_words = -(-rows.width // 8)
+    stride, apart = np.uint64(16 * n_words), np.uint64(8 * n_words)
+    for at in range(which.shape[0]):
+        i = which[at]
+        own = at if features.shape[0] > 1 else 0
+        start, stop, t0, t1 = batch.start[i], batch.stop[i], batch.whole[i, 0], batch.whole[i, 1]
         small = stop - start <= SMALL
-        best = score[i]
         for g in range(0, tried, FEATURES):
             last = min(g + FEATURES, tried)
-            if not small and not wide:
+            if not small:
                 for a in range(start, stop, ROWS):
                     b = min(a + ROWS, stop)
                     for j in range(g, last):
-                        slot = np.uint64(j - g)
-                        _add(
-                            codes, order, label, values, a, b, np.uint64(features[row, j]),
-                            classes, sums, slot * stride, seen,
-                            slot * np.uint64(8 * n_words),
-                        )  # fmt: skip
+                        f, slot = np.uint64(features[own, j]), np.uint64(j - g)
+                        _add(rows, a, b, f, work.sums, slot * stride, work.seen, slot * apart)
             for j in range(g, last):
-                f = features[row, j]
+                f, slot = features[own, j], j - g
                 if small:
-                    m = _sorted_runs(
-                        codes, order, label, values, start, stop - start, np.uint64(f), classes,
-                        keys, rank, places, code, r0, r1,
-                    )  # fmt: skip
-                elif wide:
-                    n = stop - start
-                    low = sort_rows(codes, order, start, n, np.uint64(f), wide_keys, other_keys)
-                    m = _runs(label, values, start, n, classes, wide_keys, 32, low, code, r0, r1)
+                    m = _sort_node(rows, start, stop - start, f, work)
                 else:
                     m = _added_runs(
-                        sums, np.uint64(j - g) * stride, words, (j - g) * n_words, n_words, code,
-                        r0, r1,
+                        work.sums, np.uint64(slot) * stride, work.words, slot * n_words, n_words,
+                        work.runs,
                     )  # fmt: skip
-                best = _offer(
-                    kind, f, code, r0, r1, m, t0, t1, width, i, best, record, left, scores
-                )
-        score[i] = best
+                offer(kind, f, work.runs, m, t0, t1, rows.width, i, found)
 
 
-@njit(cache=True, nogil=True)
-def search_pairs(kind, sums, lo, hi, whole, score, record, left, i):
-    """`split_pairs` of features lo ... hi - 1 for one node with sums [feature, code, 2]."""
-    width = sums.shape[1]
-    code, r0, r1 = (
-        np.empty(width, dtype=np.int64), np.empty(width, dtype=np.int64),
-        np.empty(width, dtype=np.int64),
-    )  # fmt: skip
-    best, scores = score[i], np.empty((5, width))
-    for f in range(lo, hi):
-        m = 0
-        for b in range(width):
-            x, y = sums[f, b, 0], sums[f, b, 1]
-            code[m], r0[m], r1[m] = b, x, y
-            m += x != 0 or y != 0
-        best = _offer(
-            kind, f, code, r0, r1, m, whole[0], whole[1], width, i, best, record, left, scores
-        )
-    score[i] = best
+@kernel
+def split_wide_pairs(kind, rows, which, batch, found, work):
+    """`split_pairs` for more than WIDE codes: the rows of every node are sorted."""
+    features = batch.features
+    for at in range(which.shape[0]):
+        i = which[at]
+        own = at if features.shape[0] > 1 else 0
+        a, n, t0, t1 = batch.start[i], batch.stop[i], batch.whole[i, 0], batch.whole[i, 1]
+        n -= a
+        for j in range(features.shape[1]):
+            f = features[own, j]
+            if n <= SMALL:
+                m = _sort_node(rows, a, n, f, work)
+            else:
+                low = sort_rows(rows.codes, rows.order, a, n, np.uint64(f), work.keys, work.other)
+                m = _sorted_runs(rows, a, n, work.keys, 32, low, work.runs)
+            offer(kind, f, work.runs, m, t0, t1, rows.width, i, found)
+
+
+@kernel
+def search_pairs(kind, pool, slots, wholes, lo, hi, found, runs):
+    """`split_pairs` on features lo ... hi - 1 of nodes whose sums are pool[slot]."""
+    width = pool.shape[2]
+    for i in range(slots.shape[0]):
+        sums = pool[slots[i]]
+        for f in range(lo, hi):
+            m = 0
+            for b in range(width):
+                x, y = sums[f, b, 0], sums[f, b, 1]
+                runs.code[m], runs.first[m], runs.second[m] = b, x, y
+                m += x != 0 or y != 0
+            offer(kind, f, runs, m, wholes[i, 0], wholes[i, 1], width, i, found)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.host.records import BIN, FEATURE, MISSING_LEFT
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF
 
 ROWS = 1024  # of a block that stays in the cache
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def transpose(rows, out):
     """out[f, row] = rows[row, f], in blocks of rows that stay in the cache."""
     for a in range(0, rows.shape[0], ROWS):
@@ -19,7 +20,7 @@ def transpose(rows, out):
                 out[f, row] = rows[row, f]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gather(words, order, out):
     """out[t] = words[order[t]], row by row."""
     for t in range(order.shape[0]):
@@ -27,7 +28,7 @@ def gather(words, order, out):
             out[t, w] = words[order[t], w]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _goes_left(code, last_bin, missing_left, missing_code, bits):
     if code == missing_code:
         return missing_left
@@ -36,48 +37,52 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
     return (bits[code // 64] >> np.uint64(code % 64)) & np.uint64(1) != 0
 
 
-@njit(cache=True, nogil=True)
-def partition(
-    codes, order, label, values, missing_code, starts, stops, feature, last_bin, missing_left,
-    subset, other_order, other_label, other_values, n_left
-):  # fmt: skip
-    """Left rows to the front of each range, right rows behind them, both in their order."""
-    labelled = label.shape[0] > 0
+@kernel
+def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
+    """Left rows to the front of each range, right rows behind them, both in their order.
+
+    The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by row or feature by
+    feature.
+    """
+    order, label, values = rows.order, rows.label, rows.values
+    labelled, missing_code, n_values = label.shape[0] > 0, rows.width - 1, values.shape[1]
+    by_row, by_feature = np.uint64(steps[0]), np.uint64(steps[1])
     for i in range(starts.shape[0]):
         at, away = starts[i], 0
-        f, cut, bits = np.uint64(feature[i]), last_bin[i], subset[i]
+        cut, bits, missing_left = record[i, BIN], subset[i], record[i, MISSING_LEFT] == 1
+        first = np.uint64(record[i, FEATURE]) * by_feature
         plain = cut >= 0
         for t in range(starts[i], stops[i]):
             row = order[t]
-            code = np.int64(codes[row, f])
+            code = np.int64(cells[first + np.uint64(row) * by_row])
             if plain and code != missing_code:
                 left = code <= cut
             else:
-                left = _goes_left(code, cut, missing_left[i], missing_code, bits)
+                left = _goes_left(code, cut, missing_left, missing_code, bits)
             # both places are written, one counter moves: no branch to be guessed wrong
             order[at] = row
-            other_order[away] = row
+            others.order[away] = row
             if labelled:
                 own = label[t]
                 label[at] = own
-                other_label[away] = own
-            for s in range(values.shape[1]):
+                others.label[away] = own
+            for s in range(n_values):
                 value = values[t, s]
                 values[at, s] = value
-                other_values[away, s] = value
+                others.values[away, s] = value
             at += left
             away += not left
         n_left[i] = at - starts[i]
         for t in range(away):
-            order[at + t] = other_order[t]
-            for s in range(values.shape[1]):
-                values[at + t, s] = other_values[t, s]
+            order[at + t] = others.order[t]
+            for s in range(n_values):
+                values[at + t, s] = others.values[t, s]
         if labelled:
             for t in range(away):
-                label[at + t] = other_label[t]
+                label[at + t] = others.label[t]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def place(order, starts, stops, nodes, out):
     """out[row] = the node whose range the row is in."""
     for i in range(starts.shape[0]):
@@ -85,7 +90,7 @@ def place(order, starts, stops, nodes, out):
             out[order[t]] = nodes[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pure(order, target, starts, stops, out):
     """Whether the rows of each range have one target."""
     for i in range(starts.shape[0]):
@@ -96,13 +101,16 @@ def pure(order, target, starts, stops, out):
                 break
 
 
-@njit(cache=True, nogil=True)
-def leaves(codes, start, stop, feature, last_bin, missing_left, left, right, subset, missing, out):
-    """The leaf of rows start ... stop - 1 of the matrix."""
+@kernel
+def leaves(codes, start, stop, tree, missing_code, out):
+    """The leaf of rows start ... stop - 1 of the matrix; `tree` are the arrays of a CodeTree."""
+    feature, last_bin, missing_left, left, right, subset = tree
     for row in range(start, stop):
-        node = 0
+        node = np.int64(0)
         while feature[node] != LEAF:
             code = np.int64(codes[row, feature[node]])
-            to_left = _goes_left(code, last_bin[node], missing_left[node], missing, subset[node])
-            node = left[node] if to_left else right[node]
+            to_left = _goes_left(
+                code, last_bin[node], missing_left[node], missing_code, subset[node]
+            )
+            node = np.int64(left[node] if to_left else right[node])
         out[row] = node

@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
 
-# Rows of a node that are sorted; beyond it they are added up by code,
-SMALL = 96
-# unless there are more codes than this: then most do not occur in a node, and all are sorted.
-WIDE = 4096
+from ensemble_gpu.kernels.jit import inner
+
 LANES = 32  # keys that are compared at once; SMALL is a multiple
 SHIFT = 8  # bits of a key for the place of a row
 PLACE = (1 << SHIFT) - 1
 
 
-def key_array(codes: Any, n: int) -> np.ndarray:
-    """Room for n keys: integers of twice the codes' width, so that many fit a register."""
-    raise NotImplementedError  # compiled code has its own, below
-
-
-@overload(key_array)
-def _key_array(codes, n):
-    kind = {types.uint8: np.uint16, types.uint16: np.uint32}.get(codes.dtype, np.uint64)
-    return lambda codes, n: np.empty(n, dtype=kind)
-
-
-@njit(cache=True, nogil=True, forceinline=True)
+@inner(forceinline=True)
 def sorted_keys(codes, order, a, n, f, keys, rank, out):
     """out[:n] = code 2^SHIFT + t of the rows order[a + t], ascending.
 
@@ -48,7 +31,7 @@ def sorted_keys(codes, order, a, n, f, keys, rank, out):
         out[rank[t]] = keys[t]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sort_rows(codes, order, a, n, f, keys, other):
     """keys[:n] = (code - lowest) 2^32 + t of the rows order[a + t], ascending; the lowest code.
 
@@ -63,19 +46,21 @@ def sort_rows(codes, order, a, n, f, keys, other):
         keys[t] = ((keys[t] - low) << np.uint64(32)) | np.uint64(t)
     digit = np.uint64(8 if n < 2048 else 11)
     mask = (np.uint64(1) << digit) - np.uint64(1)
-    counts = np.empty(mask + np.uint64(1), dtype=np.int64)
+    counts = np.empty(np.int64(mask) + 1, dtype=np.int64)
     shift = np.uint64(32)
     while (high - low) >> (shift - np.uint64(32)) > 0:
-        counts[:] = 0
+        for d in range(counts.shape[0]):
+            counts[d] = 0
         for t in range(n):
             counts[(keys[t] >> shift) & mask] += 1
-        total = 0
+        total = np.int64(0)
         for d in range(counts.shape[0]):
             total, counts[d] = total + counts[d], total
         for t in range(n):
             d = (keys[t] >> shift) & mask
             other[counts[d]] = keys[t]
             counts[d] += 1
-        keys[:n] = other[:n]
+        for t in range(n):
+            keys[t] = other[t]
         shift += digit
     return np.int64(low)

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.kernels.host.criteria import scoring_of
-from ensemble_gpu.kernels.host.records import Found, wholes_of
-from ensemble_gpu.kernels.host.search import search
+from ensemble_gpu.kernels.host.search import choose
 from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.tree_protocol import (
     LEAF,
@@ -22,6 +20,7 @@ from ensemble_gpu.kernels.tree_protocol import (
     Sample,
     SplitRule,
     Splits,
+    subset_words,
     unpacked,
 )
 
@@ -66,30 +65,24 @@ class ReferenceGrower:
         slot_of[nodes] = np.arange(len(nodes))
         return self.where.xp.take(self.where.put(slot_of), self.node)
 
-    def grow_levels(self, limits: Any, rounding: float, *root: np.ndarray) -> None:
-        return None
-
     def split(self, frontier: Frontier) -> Splits:
         nodes, p = frontier.nodes, self.codes.shape[0]
-        found = Found(len(nodes), self.rule, self.n_stats, self.width)
+        words = subset_words(self.rule.categorical, self.width)
+        found = Splits.none(len(nodes), self.n_stats, words)
         step = max(1, MOST_CELLS // (p * self.width * self.values.shape[0]))
         for start in range(0, len(nodes), step):
-            part = slice(start, start + step)
-            sums, n_rows = self._sums(nodes[part])
-            features = np.tile(np.arange(p), (len(sums), 1))
-            if frontier.features is not None:
-                features = frontier.features[part]
-                sums = np.take_along_axis(sums, features[:, :, None, None], axis=1)
-            search(
-                scoring_of(self.rule, self.n_stats), sums, features,
-                wholes_of(frontier.sums[part], n_rows, self.rule), frontier.bounds[part],
-                frontier.keys[part], *(a[part] for a in found.arrays),
-            )  # fmt: skip
-        return found.splits()
+            part = frontier[start : start + step]
+            sums, n_rows = self._sums(part)
+            at = np.arange(start, start + len(part.nodes))
+            found.replace(at, choose(self.rule, part, sums, n_rows))
+        return found
 
-    def _sums(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums [node, feature, code, column] and rows [node], on the host."""
-        xp, where, width = self.where.xp, self.where, self.width
+    def sums(self, frontier: Frontier) -> np.ndarray:
+        return self._sums(frontier)[0]
+
+    def _sums(self, frontier: Frontier) -> tuple[np.ndarray, np.ndarray]:
+        """Sums [node, tried, code, column] and rows [node], on the host."""
+        xp, where, width, nodes = self.where.xp, self.where, self.width, frontier.nodes
         slot = self._slots(nodes)
         rows = xp.nonzero(slot >= 0)[0]
         slot, values = xp.take(slot, rows), xp.take(self.values, rows, axis=1)
@@ -105,7 +98,10 @@ class ReferenceGrower:
             at = xp.take(xp.concat([start, running], axis=1), ends, axis=1)
             features.append(where.host(at[:, 1:] - at[:, :-1]).reshape(-1, len(nodes), width))
             n_rows = where.host(ends[1:] - ends[:-1]).reshape(len(nodes), width).sum(axis=1)
-        return np.ascontiguousarray(np.stack(features).transpose(2, 0, 3, 1)), n_rows
+        sums = np.stack(features).transpose(2, 0, 3, 1)
+        if frontier.features is not None:
+            sums = np.take_along_axis(sums, frontier.features[:, :, None, None], axis=1)
+        return np.ascontiguousarray(sums), n_rows
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         xp, where, n = self.where.xp, self.where, self.codes.shape[1]
