@@ -22,9 +22,9 @@ from ensemble_gpu.kernels import compiling
 compiling.PATIENCE_SECONDS = {patience}
 import ensemble_gpu.kernels.cpu.engine
 import numpy as np
-from ensemble_gpu.kernels.host.weights import fuller_side, weigh
+from ensemble_gpu.kernels.host.weights import weigh, worn
 
-fuller_side(np.ones((2, 3), dtype=np.int64))
+worn(np.ones(2), np.ones((2, 3)), np.ones(2), np.ones(2))
 weigh(np.ones((2, 3), dtype=np.int64), np.ones(2), np.ones(2, dtype=np.int64))
 """
 

@@ -16,15 +16,18 @@ from ensemble_gpu.kernels import jit, linking
 from ensemble_gpu.kernels.jit import cached_kernels, inner, kernel
 
 PACKAGE = Path(ensemble_gpu.__file__).parent
-FOLD = """
+SOLVE = """
 import numpy as np
-from ensemble_gpu.kernels.host.weights import fold
+from ensemble_gpu.kernels.host.adaboost import solve
 from ensemble_gpu.kernels.jit import cache_is_missing
-ratio = np.zeros((1, 3))
-fold(np.array([[0.0, 1.0, 0.0]]), np.array([[2, 1, 0]]), np.ones(1), ratio)
-hits = sum(fold.stats.cache_hits.values())
-print(float(ratio[0, 1]), hits, cache_is_missing())
+from ensemble_gpu.kernels.protocol import CONFIDENCE
+sums, values = np.array([[3, 1, 0], [1, 3, 0]]), np.zeros((1, 3))
+z, _ = solve(CONFIDENCE, sums, np.ones(2), 1.0, 0.0, values, np.zeros(3))
+hits = sum(solve.stats.cache_hits.values())
+print(round(z, 9), hits, cache_is_missing())
 """
+# sum of 2 sqrt(W+ W-) over the leaves, of a whole weight of 8
+Z, TWICE_Z = "0.866025404", "1.732050808"
 
 
 @inner
@@ -104,10 +107,10 @@ def copy_of_the_package(folder: Path) -> Path:
     return folder / "ensemble_gpu"
 
 
-def folded(folder: Path, **environment: str) -> list[str]:
-    """A factor, how often the cache was hit, and whether there is none, of a new process."""
+def solved(folder: Path, **environment: str) -> list[str]:
+    """Z of a stump, how often the cache was hit, and whether there is none, of a new process."""
     done = subprocess.run(
-        [sys.executable, "-c", FOLD], cwd=folder, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", SOLVE], cwd=folder, capture_output=True, text=True, check=True,
         env=os.environ | {"PYTHONPATH": str(folder)} | environment,
     )  # fmt: skip
     return done.stdout.split()
@@ -117,17 +120,15 @@ def folded(folder: Path, **environment: str) -> list[str]:
 def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path, where):
     package = copy_of_the_package(tmp_path)
     own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache") if where == "NUMBA_CACHE_DIR" else ""}
-    assert folded(tmp_path, **own) == ["2.7182818284590455", "0", "False"]
-    assert folded(tmp_path, **own) == ["2.7182818284590455", "1", "False"]
+    assert solved(tmp_path, **own) == [Z, "0", "False"]
+    assert solved(tmp_path, **own) == [Z, "1", "False"]
     callee = package / "kernels" / "host" / "scalar.py"
     text = callee.read_text()
-    assert text.count("    series = 1.0\n") == 1
-    callee.write_text(text.replace("    series = 1.0\n", "    series = 1.0e6\n"))
-    changed = folded(tmp_path, **own)
-    assert changed[0] != "2.7182818284590455"
-    assert changed[1:] == ["0", "False"]
-    assert folded(tmp_path, **own) == [changed[0], "1", "False"]
-    files = [path.name for path in tmp_path.rglob("weights.fold-*.nb?")]
+    assert text.count("ldexp(series, int(k))") == 1
+    callee.write_text(text.replace("ldexp(series, int(k))", "ldexp(series, int(k) + 1)"))
+    assert solved(tmp_path, **own) == [TWICE_Z, "0", "False"]
+    assert solved(tmp_path, **own) == [TWICE_Z, "1", "False"]
+    files = [path.name for path in tmp_path.rglob("adaboost.solve-*.nb?")]
     assert len(files) == 2, "files of the old sources are left"
 
 
@@ -136,4 +137,4 @@ def test_without_a_writable_directory_kernels_are_compiled_and_not_kept(tmp_path
     for folder in {path.parent for path in package.rglob("*.py")}:
         (folder / "__pycache__").write_text("in the way of a folder")
     nowhere = {"NUMBA_CACHE_DIR": "", "HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
-    assert folded(tmp_path, **nowhere) == ["2.7182818284590455", "0", "True"]
+    assert solved(tmp_path, **nowhere) == [Z, "0", "True"]
