@@ -8,11 +8,9 @@ searched. Guides travel as a plain tuple: edges, first, low, scale, halvings, bu
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.jit import inner
 
 BLOCK_ROWS = 256
 GUIDE_BUCKETS = 1024
@@ -33,46 +31,34 @@ def _bucket(x, low, scale, buckets):
     return np.int32(b if b < last else last)
 
 
-@kernel
-def _fill_guides(edges, first, steps, n_rows, low, scale, halvings, buckets):
-    """buckets[u, b] = edges of feature u in buckets below b, where there are rows enough.
-
-    The search stays within the 2^steps edges, because no bucket starts it later than 2^halvings
-    before their end: an earlier start finds the same place.
-    """
-    n = buckets.shape[1]
-    for u in range(first.shape[0]):
-        size = 1 << steps[u]
-        own, guide = edges[first[u] : first[u] + size], buckets[u]
-        real = size
-        while real > 0 and own[real - 1] == math.inf:
-            real -= 1
-        width = own[real - 1] - own[0] if real > 1 else 0.0
-        slope = (n - 1.0) / width if width > 0.0 else math.inf
-        if size > n_rows or slope == math.inf:
-            continue
-        low[u], scale[u] = own[0], slope
-        most, e = 0, 0
-        for b in range(n):
-            guide[b] = e
-            while e < real and _bucket(own[e], low[u], slope, n) == b:
-                e += 1
-            most = max(most, e - guide[b])
-        halvings[u] = 1
-        while 1 << halvings[u] <= most:
-            halvings[u] += 1
-        for b in range(n):
-            guide[b] = min(guide[b], size - (1 << halvings[u]))
-
-
 def guides_of(edges: np.ndarray, first: np.ndarray, steps: np.ndarray, n_rows: int) -> Guides:
-    """Guides for the search of so many rows; of one bucket, where few would not repay more."""
-    features = first.shape[0]
-    low, scale = np.zeros((2, features))
+    """Guides for the search of so many rows; of one bucket, where few would not repay more.
+
+    buckets[u, b] = edges of feature u in buckets below b. The search stays within 2^steps edges,
+    because no bucket starts it later than 2^halvings before their end: an earlier start finds the
+    same place.
+    """
+    features, size = first.shape[0], 1 << steps
     if n_rows < 2 * GUIDE_BUCKETS:
+        low, scale = np.zeros((2, features))
         return edges, first, low, scale, steps, np.zeros((features, 1), dtype=np.int32)
-    halvings, buckets = steps.copy(), np.zeros((features, GUIDE_BUCKETS), dtype=np.int32)
-    _fill_guides(edges, first, steps, n_rows, low, scale, halvings, buckets)
+    owner, real = np.repeat(np.arange(features), size), edges < np.inf
+    last = np.maximum(np.bincount(owner[real], minlength=features) - 1, 0)
+    with np.errstate(all="ignore"):  # one edge, or none: inf / inf and 1 / 0
+        slope = (GUIDE_BUCKETS - 1.0) / (edges[first + last] - edges[first])
+    guided = (slope < np.inf) & (last > 0) & (size <= n_rows)
+    low, scale = np.where(guided, edges[first], 0.0), np.where(guided, slope, 0.0)
+    real &= guided[owner]
+    owner = owner[real]
+    with np.errstate(invalid="ignore"):
+        place = (edges[real] - low[owner]) * scale[owner]
+    place = np.where(place > 0.0, np.minimum(place, GUIDE_BUCKETS - 1.0), 0.0)
+    key = owner * GUIDE_BUCKETS + place.astype(np.int64)
+    inside = np.bincount(key, minlength=features * GUIDE_BUCKETS).reshape(features, -1)
+    bits = np.frexp(inside.max(axis=1, initial=0))[1].astype(np.int64)  # of the fullest bucket
+    halvings = np.where(guided, np.maximum(bits, 1), steps)
+    before = np.cumsum(inside, axis=1, dtype=np.int32) - inside
+    buckets = np.minimum(before, (size - (1 << halvings))[:, None]).astype(np.int32)
     return edges, first, low, scale, halvings, buckets
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,13 +92,17 @@ class CpuEngine:
     ) -> Codes:
         width, n_features = code_width(edges), X.shape[1]
         codes = binning.encode(X, edges, rows, width, self.run, by_row=layout is None)
-        if layout is None:
-            return Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
+        bare = Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
+        return bare if layout is None else replace(bare, counts=self._counts(bare, layout))
+
+    def _counts(self, codes: Codes, layout: Layout) -> np.ndarray:
+        """Rows of each class, feature and code; for one class by the kernel that gradients need."""
+        if layout.n_classes == 1:
+            return self.sums(codes, np.ones((1, codes.n_rows), dtype=np.int64))
         by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
-        sums = _Sums(codes, n_features, width, by_class, self.run)
-        sums.add(np.ones((1, rows.shape[0]), dtype=np.int32))
-        counts = sums.sums.reshape(layout.n_classes, -1, width)[:, :n_features]
-        return Codes(codes, rows.shape[0], n_features, width, counts)
+        sums = _Sums(codes.data, codes.n_features, codes.width, by_class, self.run)
+        sums.add(np.ones((1, codes.n_rows), dtype=np.int32))
+        return sums.sums.reshape(layout.n_classes, -1, codes.width)[:, : codes.n_features]
 
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None
