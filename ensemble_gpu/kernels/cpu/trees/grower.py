@@ -270,8 +270,8 @@ class CpuGrower:
             own = batch._replace(features=batch.features[which]) if drawn else batch
             if self.plain:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
-                work = pair_splits.work_for(self.codes, width, largest)
-                split(self.rule.criterion, self.rows, which, own, found.arrays, work)
+                pair_work = pair_splits.work_for(self.codes, width, largest)
+                split(self.rule.criterion, self.rows, which, own, found.arrays, pair_work)
                 return
             work = splits.node_work(width, self.n_stats + self.scoring.counted, largest)
             common = self.scoring, self.rows, which, own, found.arrays, work
