@@ -22,7 +22,7 @@ def stream(seed, tree):
     return mixed(mixed(np.uint64(seed) * OF_SEED) + np.uint64(tree) * OF_TREE) + STEP
 
 
-@inner
+@kernel
 def below(x, n):
     """floor(x n / 2^64): uniform on 0 .. n - 1 for a uniform x of 64 bits and n < 2^32."""
     n = np.uint64(n)

@@ -236,7 +236,8 @@ class CpuGrower:
                 self._add_words(tasks, lo, hi)
                 pair_splits.search_pairs(
                     self.rule.criterion, kept.pool, slots, own_batch.whole, 8 * lo,
-                    min(8 * hi, self.p), own[t].arrays, pair_splits.pair_runs(self.width),
+                    min(8 * hi, self.p), own[t].arrays,
+                    pair_splits.work_for(self.codes, self.width, 0),
                 )  # fmt: skip
                 return
             sums.add_up(self.rows, self.scoring.counted, tasks, kept.pool, lo, hi)
