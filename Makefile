@@ -4,7 +4,11 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
+# Two processes; a file's tests share what they fitted. Bytecode is kept whatever the environment
+# says: without it every process rewrites the assertions of all test files anew.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
+
+.PHONY: help demo test test-fast test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -22,8 +26,11 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 	$(BIN)/python -m ensemble_gpu demo
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
-	$(BIN)/python -m pytest -n 2 -m "not interop" --ignore=tests/cuda
-	NUMBA_ENABLE_CUDASIM=1 $(BIN)/python -m pytest -n 2 tests/cuda/simulator
+	$(PYTEST) -m "not interop" --ignore=tests/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) --dist load tests/cuda/simulator
+
+test-fast: $(VENV)/plot+test.installed  ## the inner loop: every room, without the tests marked slow and the simulator
+	$(PYTEST) -m "not slow and not interop" --ignore=tests/cuda
 
 test-interop: $(VENV)/test+interop.installed  ## the tests that need torch and JAX
 	$(BIN)/python -m pytest -m interop
@@ -35,7 +42,7 @@ test-cuda:  ## kernels to PTX and SASS; needs no GPU
 
 test-gpu: $(VENV)/plot+test.installed  ## the tests on CuPy arrays; needs a GPU and a cuda extra
 	$(BIN)/python -m ensemble_gpu doctor
-	ENSEMBLE_GPU_TEST_CUPY=1 $(BIN)/python -m pytest -n 2 -m "not interop" --ignore=tests/cuda
+	ENSEMBLE_GPU_TEST_CUPY=1 $(PYTEST) -m "not interop" --ignore=tests/cuda
 
 lint: $(VENV)/dev+test.installed  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -10,11 +10,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays.namespace import to_numpy
+from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.committee import Committee
 
 EXPONENTIAL = ("real", "discrete", "gentle")
+
+
+def check_boosted_classifier(estimator: Any) -> None:
+    """Raise where margins, errors or bounds are asked of something that has none."""
+    if not hasattr(estimator, "staged_decision_function"):
+        raise TypeError(
+            "estimator must be a fitted boosted classifier (AdaBoostClassifier, "
+            f"BoostingClassifier); got {type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)
 
 
 def after(estimator: Any, n_rounds: int) -> Any:
@@ -25,6 +37,7 @@ def after(estimator: Any, n_rounds: int) -> Any:
     estimator : a fitted AdaBoostClassifier; it is not changed
     n_rounds : int from 0 to n_estimators_
     """
+    check_is_fitted(estimator)
     if not 0 <= n_rounds <= estimator.n_estimators_:
         raise ValueError(
             f"n_rounds must be from 0 to {estimator.n_estimators_} (the rounds in the model); "
@@ -48,7 +61,7 @@ def margins(estimator: Any, X: Any, y: Any, rounds: Sequence[int] | None = None)
 
     Parameters
     ----------
-    estimator : a fitted AdaBoostClassifier
+    estimator : a fitted AdaBoostClassifier, or a BoostingClassifier of stumps
     X, y : rows and their labels (any that the estimator knows)
     rounds : numbers of rounds after which to look; None: after the last
 
@@ -56,6 +69,13 @@ def margins(estimator: Any, X: Any, y: Any, rounds: Sequence[int] | None = None)
     -------
     ndarray [n], or [len(rounds), n] where `rounds` is given
     """
+    check_boosted_classifier(estimator)
+    model = getattr(estimator, "model_", None)
+    if not isinstance(model, AdditiveModel | Committee):
+        raise TypeError(
+            "margins need a classifier whose model_ is an AdditiveModel (stumps) or a Committee; "
+            f"got {type(estimator).__name__} with model_ of type {type(model).__name__}."
+        )
     own = _index(estimator, y)
     if rounds is None:
         return _margins(estimator, X, own)
@@ -71,7 +91,7 @@ def _margins(estimator: Any, X: Any, own: np.ndarray) -> np.ndarray:
 
 
 def _largest_margin(model: Any) -> float:
-    """What the margin would be for a row that every round gets right with all its might."""
+    """The largest margin that the model's rounds allow."""
     if isinstance(model, Committee):
         return model.largest_margin or 1.0
     values = model.rounds.values
@@ -108,6 +128,7 @@ def training_error_bound(estimator: Any) -> np.ndarray:
     -------
     ndarray [n_estimators_]; it can exceed 1, where it says nothing
     """
+    check_boosted_classifier(estimator)
     variant, n_classes = getattr(estimator, "variant", None), len(estimator.classes_)
     if variant not in EXPONENTIAL:
         raise ValueError(
@@ -137,7 +158,18 @@ def training_error_bound(estimator: Any) -> np.ndarray:
 
 
 def staged_errors(estimator: Any, X: Any, y: Any) -> np.ndarray:
-    """Share of the rows of X classified wrong after 1, 2, ... rounds: [n_estimators_]."""
+    """Share of the rows of X classified wrong after 1, 2, ... rounds: [n_estimators_].
+
+    Parameters
+    ----------
+    estimator : a fitted AdaBoostClassifier or BoostingClassifier
+    X, y : rows and their labels (any that the estimator knows)
+
+    Returns
+    -------
+    ndarray [n_estimators_]
+    """
+    check_boosted_classifier(estimator)
     own = _index(estimator, y)
     stages = estimator.staged_decision_function(X)
     return np.array([np.mean(_columns(F).argmax(axis=1) != own) for F in stages])

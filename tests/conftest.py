@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+# Test processes share the cores already: threads of scikit-learn's OpenMP would wait for each
+# other. Before anything imports it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from ensemble_gpu import use_engine
 from tests.libraries import Jax, Torch
@@ -15,6 +20,10 @@ from tests.places import ENGINES, PLACES, Place
 # Compilation makes single examples slow, so no deadline; derandomised, so a run can be repeated.
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("suite")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: not in the inner loop (make test-fast)")
 
 
 @pytest.fixture(params=PLACES, ids=str)

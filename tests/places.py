@@ -1,6 +1,9 @@
 """The namespaces and devices that the tests run on.
 
 NumPy and array-api-strict always; CuPy where ENSEMBLE_GPU_TEST_CUPY=1 (a machine with a GPU).
+Of strict's devices one is enough where arrays are only used: `DEVICE` is not strict's default, so
+that an array made without its device cannot be mixed with the others. Where arrays are made, moved
+and compared (tests/arrays), and where devices choose the engine, all of them are tried.
 """
 
 from __future__ import annotations
@@ -59,9 +62,13 @@ def _strict(name: str) -> Place:
 NUMPY = Place("numpy", np, "cpu")
 STRICT = [_strict(name) for name in FULL_DEVICES]
 NARROW = [_strict(name) for name in NARROW_DEVICES]
-PLACES = [NUMPY, *STRICT]
+DEVICE = STRICT[1]
+PLACES = [NUMPY, DEVICE]
+EVERY_PLACE = [NUMPY, *STRICT]
 
 if WITH_CUPY:
     import cupy
 
-    PLACES.append(Place("cupy", cupy, cupy.cuda.Device(0)))
+    GPU = Place("cupy", cupy, cupy.cuda.Device(0))
+    PLACES.append(GPU)
+    EVERY_PLACE.append(GPU)

@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.exceptions import NotFittedError
 
-from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu import (
+    AdaBoostClassifier,
+    BoostingClassifier,
+    BoostingRegressor,
+    RandomForestClassifier,
+)
 from ensemble_gpu.diagnostics import after, margins, staged_errors, training_error_bound
 
 VARIANTS = ("real", "discrete", "gentle")
@@ -132,3 +138,49 @@ def test_after_refuses_rounds_that_the_model_does_not_have(n_rounds, two_classes
     model = AdaBoostClassifier(n_estimators=12).fit(*two_classes)
     with pytest.raises(ValueError, match=f"from 0 to 12.*got {n_rounds}"):
         after(model, n_rounds)
+
+
+ASKED = {
+    "margins": margins,
+    "staged_errors": staged_errors,
+    "training_error_bound": lambda estimator, X, y: training_error_bound(estimator),
+}
+each_question = pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+
+
+@each_question
+@pytest.mark.parametrize("kind", [BoostingRegressor, RandomForestClassifier])
+def test_what_is_no_boosted_classifier_is_refused_in_words(ask, kind, two_classes):
+    X, y = two_classes
+    says = f"estimator must be a fitted boosted classifier .*; got {kind.__name__}"
+    for estimator in (kind(n_estimators=2).fit(X, y), kind()):
+        with pytest.raises(TypeError, match=says):
+            ask(estimator, X, y)
+
+
+@each_question
+@pytest.mark.parametrize("kind", [AdaBoostClassifier, BoostingClassifier])
+def test_an_estimator_that_is_not_fitted_is_refused_in_words(ask, kind, two_classes):
+    with pytest.raises(NotFittedError, match=f"{kind.__name__} instance is not fitted"):
+        ask(kind(), *two_classes)
+
+
+def test_after_needs_a_fitted_estimator():
+    with pytest.raises(NotFittedError, match="AdaBoostClassifier instance is not fitted"):
+        after(AdaBoostClassifier(), 3)
+
+
+def test_boosted_trees_have_errors_and_no_margins(two_classes):
+    X, y = two_classes
+    model = BoostingClassifier(n_estimators=4, max_depth=2).fit(X, y)
+    errors = staged_errors(model, X, y)
+    assert errors.shape == (4,)
+    assert errors[-1] == np.mean(model.predict(X) != y)
+    with pytest.raises(TypeError, match=r"margins need .*; got BoostingClassifier .* Forest"):
+        margins(model, X, y)
+
+
+def test_a_bound_is_refused_for_other_losses(two_classes):
+    model = BoostingClassifier(n_estimators=2).fit(*two_classes)
+    with pytest.raises(ValueError, match="got BoostingClassifier with variant None"):
+        training_error_bound(model)

@@ -23,7 +23,7 @@ def to_workplace(array: Any, device: str | None = None) -> Any:
     """The user's array where it can be worked on.
 
     Arrays of the host are seen as NumPy's, without a copy; so are, copied, those that
-    device="cpu" asks for and those of a device without 64-bit numbers, which is said aloud.
+    device="cpu" asks for and those of a device without 64-bit numbers, with a warning.
     Others stay where they are.
     """
     if not is_array(array) or isinstance(array, np.ndarray):

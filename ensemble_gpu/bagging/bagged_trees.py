@@ -10,11 +10,9 @@ from zlib import crc32
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.bagging.bags import Bags, make_bags, repetitions
-from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import TreeData
@@ -28,9 +26,9 @@ Reweigh = Callable[[Statistics, Any, Where], Statistics]
 
 
 def kept_rows(prepared: TreeData) -> Any:
-    """The rows of X that are in use."""
-    X, kept, where = prepared.X, prepared.kept, prepared.engine.where
-    return X if kept is None else where.xp.take(X, where.put(kept), axis=0)
+    """The rows of X that take part."""
+    X, order = prepared.X, prepared.binned.order
+    return X if order is None else locate(X).xp.take(X, order, axis=0)
 
 
 def bags_of(
@@ -38,8 +36,8 @@ def bags_of(
 ) -> tuple[Bags, Statistics]:
     """Bootstrap bags of the rows, and what is added up over them.
 
-    Whole weights of rows are repetitions to draw from, and no longer weights; but not where
-    `weighted` says that they are those of classes. `draws` takes the number of rows to draw from.
+    Whole weights of rows are repetitions to draw from, and no longer weights; unless `weighted`:
+    they include weights of classes. `draws` takes the number of rows to draw from.
     """
     statistics, where = prepared.statistics, prepared.engine.where
     repeats = factor = None
@@ -68,20 +66,19 @@ def grow_forest(
     bags: Bags | None,
     numbers: Sequence[int],
     reweigh: Reweigh,
-    n_jobs: int | None,
 ) -> Iterator[Forest]:
-    """Trees `numbers`; `reweigh` may change the weights of the classes of a bag."""
+    """Trees `numbers`, side by side; `reweigh` may change the weights of the classes of a bag."""
     engine = prepared.engine
-    threads = min(Run.of(n_jobs).threads, len(numbers)) if engine.name == "cpu" else 1
-    own = engine_for(engine.where, 1) if threads > 1 else engine
+    workers = min(engine.n_workers, len(numbers))
+    own = engine.single() if workers > 1 else engine
 
     def grow(number: int) -> Forest:
         return _grow_one(own, prepared, bags, number, reweigh)
 
-    if threads == 1:
+    if workers == 1:
         yield from map(grow, numbers)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(grow, numbers)
 
 
@@ -106,7 +103,7 @@ def out_of_bag(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(sum of outputs [rows, outputs], number of trees [rows]) over trees that lack the row.
 
-    Trees see values here, not codes: what they say of a row is what the model says of it, also
+    Trees test values here, not codes: the predictions are those of the model, also
     where a threshold lies within a bin that had no rows in its node.
     """
     engine, X = prepared.engine, kept_rows(prepared)
@@ -117,7 +114,7 @@ def out_of_bag(
     step = max(1, MOST_LEAVES // X.shape[0])
     for start in range(0, len(forest), step):
         part = replace(forest.packed, roots=forest.starts[start : start + step])
-        leaves = engine.apply_forest(X, part)
+        leaves = engine.adopt(engine.apply_forest(X, part))
         for tree in range(start, start + leaves.shape[1]):
             own = bags[tree]
             if own is None:

@@ -13,12 +13,12 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.bagging.fitting import Bagging
-from ensemble_gpu.bagging.learners import tags_of
 from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
+from ensemble_gpu.learners.foreign import tags_of
 
 
 def _has_margins(bagging: Any) -> bool:
@@ -33,7 +33,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
     estimator : a classifier of this package or of scikit-learn; None: our decision tree
         One that takes sample_weight gets the counts of its bag as weights; others get the rows
         themselves, repeated. Ours work where X is, others on the host only. Its
-        `categorical_features`, `monotonic_cst` and `interaction_cst` speak of the features of X.
+        `categorical_features`, `monotonic_cst` and `interaction_cst` refer to the features of X.
     n_estimators : int, default=10
     max_samples : rows drawn for each learner, default=1.0
         A float is a share of the rows (of the sum of weights, where weights are integers).
@@ -128,11 +128,11 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         super()._check_parameters()
         check_choice("voting", self.voting, ("soft", "hard"))
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and weights; classes_ are all labels, as in trees."""
-        self.classes_, index = check_labels(y, n_rows, place, 1, "y")
+        self.classes_, index = check_labels(y, n_rows, where, 1, "y")
         self.n_classes_ = len(self.classes_)
-        return index, check_weights(w, n_rows, place, "sample_weight")
+        return index, check_weights(w, n_rows, where, "sample_weight")
 
     def _labels(self, target: Any, where: Where) -> np.ndarray:
         return where.host(target)
@@ -160,21 +160,21 @@ class BaggingClassifier(ArrayClassifier, Bagging):
 
     def predict_proba(self, X: Any) -> Any:
         """Mean of the learners' probabilities, or shares of their votes: [n, K]."""
-        P, place, _ = self._mean_answer(X)
-        return place.hand_over(P)
+        P, home, _ = self._mean_answer(X)
+        return home.hand_over(P)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba: minus infinity where no learner gives any probability."""
-        P, place, here = self._mean_answer(X)
-        xp = here.xp
+        P, home, where = self._mean_answer(X)
+        xp = where.xp
         some = P > 0.0
         logarithm = xp.log(xp.where(some, P, xp.ones_like(P)))
-        return place.hand_over(xp.where(some, logarithm, here.full(-np.inf, P.dtype)))
+        return home.hand_over(xp.where(some, logarithm, where.full(-np.inf, P.dtype)))
 
     def predict(self, X: Any) -> Any:
         """The label of the largest mean probability, or of most votes; of equals the first."""
-        P, place, here = self._mean_answer(X)
-        return place.hand_over(self._take_labels(here.xp.argmax(P, axis=1), here))
+        P, home, where = self._mean_answer(X)
+        return home.hand_over(self._take_labels(where.xp.argmax(P, axis=1), where))
 
     @available_if(_has_margins)
     def decision_function(self, X: Any) -> Any:
@@ -183,8 +183,8 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         P(classes_[1]) - P(classes_[0]) in [-1, 1] for two classes [n], predict_proba [n, K]
         otherwise. Means of the learners' own margins could contradict `predict`.
         """
-        P, place, _ = self._mean_answer(X)
-        return place.hand_over(P[:, 1] - P[:, 0] if self.n_classes_ == 2 else P)
+        P, home, _ = self._mean_answer(X)
+        return home.hand_over(P[:, 1] - P[:, 0] if self.n_classes_ == 2 else P)
 
     def _score_out_of_bag(
         self, answers: np.ndarray, seen: np.ndarray, target: np.ndarray, weights: Any
@@ -248,8 +248,8 @@ class BaggingRegressor(ArrayRegressor, Bagging):
 
     def predict(self, X: Any) -> Any:
         """The mean of the learners' predictions, in the namespace and on the device of X."""
-        mean, place, _ = self._mean_answer(X)
-        return place.hand_over(mean)
+        mean, home, _ = self._mean_answer(X)
+        return home.hand_over(mean)
 
     def _score_out_of_bag(
         self, answers: np.ndarray, seen: np.ndarray, target: np.ndarray, weights: Any

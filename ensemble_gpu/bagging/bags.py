@@ -84,7 +84,7 @@ def make_bags(
     max_samples: float | int,
     takes_weights: bool,
 ) -> Bags:
-    """Bags of `max_samples` of the rows: `repetitions` says how often each is there to be drawn."""
+    """Bags of `max_samples` of the rows; `repeats` is how often each can be drawn (None: once)."""
     n_rows = X.shape[0]
     total = n_rows if repeats is None else int(repeats.sum())
     n_draws = max_samples if isinstance(max_samples, int) else max(1, int(max_samples * total))
@@ -113,7 +113,7 @@ def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarr
     """
     if weights is None:
         return None, None
-    # the mean first: only what is small can be told to be an integer by its value
+    # the mean first: every large float64 is an integer
     if weights.mean() <= MOST_REPEATS and (weights == np.floor(weights)).all():
         return weights.astype(np.int64), None
     return (weights > 0.0).astype(np.int64), weights

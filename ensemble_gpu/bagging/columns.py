@@ -1,28 +1,25 @@
-"""What a learner is told about single features, in terms of the columns that it sees.
+"""A learner's parameters about single features, in terms of the columns that it sees.
 
-A learner gets some columns of X, as an array without names. So the parameters that speak of
+A learner gets some columns of X, as an array without names. So the parameters that refer to
 features, by index, name or position, are resolved against all of X once, and every learner gets
 them for its own columns. Categories are codes 0, 1, ... by then, whatever X called them.
 """
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.categories import Categories, Chosen, choose, learn
+from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.parameters import check_signs
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The learner's parameters; None where it has none or says nothing.
+    """The learner's parameters; None where it has none or they are not set.
 
     `categorical` are features, `signs` are of all features, `groups` are features that may
     interact.
@@ -36,38 +33,24 @@ class Columns:
         """Parameters of a learner whose columns are the features `drawn`."""
         features = drawn.tolist()
 
-        def places(chosen: Sequence[int]) -> list[int]:
-            return [place for place, feature in enumerate(features) if feature in chosen]
+        def positions(chosen: Sequence[int]) -> list[int]:
+            return [column for column, feature in enumerate(features) if feature in chosen]
 
         found: dict[str, Any] = {}
         if self.categorical is not None:
-            found["categorical_features"] = places(self.categorical)
+            found["categorical_features"] = positions(self.categorical)
         if self.signs is not None:
             found["monotonic_cst"] = [self.signs[feature] for feature in features]
         if self.groups is not None:
-            own = map(places, self.groups)
+            own = map(positions, self.groups)
             found["interaction_cst"] = [group for group in own if group]
         return found
 
 
-def chosen_categories(learner: Any, X: Any) -> Chosen:
-    """The learner's categorical features among those of X, a frame or an array."""
-    return choose(X, _parameters(learner).get("categorical_features"))
-
-
-def learned_categories(
-    learner: Any, X: Any, chosen: Chosen, weights: Any | None, where: Where
-) -> Categories:
-    """The categories of the rows that have weight."""
-    most = _parameters(learner).get("max_bins")
-    most = int(most) if isinstance(most, numbers.Integral) else MAX_BINS_LIMIT
-    rows = None if weights is None else where.xp.nonzero(weights > 0.0)[0]
-    return learn(X, chosen, most, where, rows)
-
-
-def resolved(learner: Any, categories: Categories, n_features: int, names: Any | None) -> Columns:
-    """What the learner's parameters say of the features of X."""
-    given = _parameters(learner)
+def resolved(
+    given: Mapping[str, Any], categories: Categories, n_features: int, names: Any | None
+) -> Columns:
+    """The learner's parameters about the features of X."""
     categorical, signs = given.get("categorical_features"), given.get("monotonic_cst")
     says_nothing = categorical is None or (isinstance(categorical, str) and not categories.values)
     return Columns(
@@ -75,10 +58,6 @@ def resolved(learner: Any, categories: Categories, n_features: int, names: Any |
         None if signs is None else check_signs(signs, n_features, names).tolist(),
         _groups(given.get("interaction_cst"), n_features),
     )
-
-
-def _parameters(learner: Any) -> dict[str, Any]:
-    return learner.get_params(deep=False)
 
 
 def _groups(given: Any, n_features: int) -> list[list[int]] | None:

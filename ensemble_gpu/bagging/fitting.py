@@ -10,32 +10,32 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.devices import from_host, to_workplace
-from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
+from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags, repetitions
-from ensemble_gpu.bagging.columns import Columns, chosen_categories, learned_categories, resolved
+from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
-    check_reach,
     fit_learner,
     in_threads,
     make_learner,
-    tags_of,
     take_features,
-    takes_weights,
 )
 from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
 from ensemble_gpu.bagging.settings import check_parameters
 from ensemble_gpu.bagging.warm_start import Shape
-from ensemble_gpu.data.categories import number as to_numbers
 from ensemble_gpu.data.parameters import count_features
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
+from ensemble_gpu.estimators.reading import read
+from ensemble_gpu.learners.foreign import tags_of, takes_weights
+from ensemble_gpu.model.committee import check_reach
 
 
 class Bagging(CategoricalEstimator):
-    """`fit` of a bag of learners. A subclass says which learner, and how answers are joined."""
+    """`fit` of a bag of learners. A subclass has the default learner, and joins the predictions."""
 
     # Whether NaN is taken is the learner's choice: `_check_X`.
     missing = "abstain"
@@ -78,7 +78,7 @@ class Bagging(CategoricalEstimator):
         """The learner where none is given."""
         raise NotImplementedError
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """(target, weights) of the rows, validated."""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class Bagging(CategoricalEstimator):
         raise NotImplementedError
 
     def _answer(self, learner: Any, X: Any) -> Any:
-        """What one learner says of X [n, ...], to be averaged: float64."""
+        """One learner's predictions of X [n, ...], to be averaged: float64."""
         raise NotImplementedError
 
     def _score_out_of_bag(
@@ -147,13 +147,11 @@ class Bagging(CategoricalEstimator):
         check_parameters(self)
 
     def _fit(self, X: Any, y: Any, w: Any, more: bool) -> None:
-        if self.device != "cpu":
-            check_same_place(locate(X), y=y, sample_weight=w)
         self.estimator_ = self._learner()
-        X, target, weights, columns = self._read(*(to_workplace(a, self.device) for a in (X, y, w)))
-        where = locate(X)
+        rows, columns = self._read(X, y, w)
+        X, target, where = rows.X, rows.target, locate(rows.X)
         check_reach(self.estimator_, where)
-        weights = None if weights is None else where.host(weights)
+        weights = None if rows.weights is None else where.host(rows.weights)
         learners, features, bags = [], [], []
         if not more:
             self._fitted_for = Shape.of(self)
@@ -175,21 +173,21 @@ class Bagging(CategoricalEstimator):
         self.estimators_, self.estimators_features_, self.bags_ = learners, features, bags
         self._set_out_of_bag(X, where.host(target), weights)
 
-    def _read(self, X: Any, y: Any, w: Any) -> tuple[Any, Any, Any, Columns]:
-        """(X, target, weights, what the learners are told of features), where they work."""
-        chosen = chosen_categories(self.estimator_, X)
-        X = self._check_X(to_numbers(X, chosen.labels), reset=True)
-        where = locate(X)
-        target, weights = self._read_target(y, X.shape[0], w, where)
-        self._categories = learned_categories(self.estimator_, X, chosen, weights, where)
+    def _read(self, X: Any, y: Any, w: Any) -> tuple[Rows, Columns]:
+        """Rows where the learners work, and the learners' parameters about features."""
+        reading = read(self, X, y, w)
+        rows, self._categories = reading.encoded(self._feature_parameter("max_bins"))
+        given = self.estimator_.get_params(deep=False)
         names = getattr(self, "feature_names_in_", None)
-        columns = resolved(self.estimator_, self._categories, self.n_features_in_, names)
-        X = self._encoded(X, where)
-        # "auto" is a GPU for learners that can use one
+        return rows, resolved(given, self._categories, self.n_features_in_, names)
+
+    def _feature_parameter(self, name: str) -> Any:
+        return self.estimator_.get_params(deep=False).get(name)
+
+    def _device_of_rows(self) -> str | None:
+        """A GPU for device="auto" only where the learner can use one."""
         ours = isinstance(self.estimator_, ArrayEstimator)
-        device = self.device if ours or self.device == "cuda" else None
-        X, target, weights = (from_host(a, device) for a in (X, target, weights))
-        return X, target, weights, columns
+        return self.device if ours or self.device == "cuda" else None
 
     def _check_more(self) -> None:
         """Raise where a warm start cannot go on."""
@@ -265,8 +263,8 @@ class Bagging(CategoricalEstimator):
 
     def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
         check_is_fitted(self)
-        X, place, here, dtype = super()._inputs(X)
-        return self._encoded(X, here), place, here, dtype
+        X, home, where, dtype = super()._inputs(X)
+        return encode(X, self._categories.values, where), home, where, dtype
 
     def _answers(self, X: Any, method: Any) -> Any:
         """Of all learners, one after the other: `method(learner, its columns of X)`."""
@@ -280,12 +278,12 @@ class Bagging(CategoricalEstimator):
 
     def _mean_answer(self, X: Any) -> tuple[Any, Where, Where]:
         """Mean over the learners, where X came from, where the mean is."""
-        X, place, here, dtype = self._inputs(X)
-        check_reach(self.estimator_, here)
+        X, home, where, dtype = self._inputs(X)
+        check_reach(self.estimator_, where)
         total: Any = None
         for answer in self._answers(X, self._answer):
             total = answer if total is None else total + answer
-        return here.xp.astype(total / len(self.estimators_), dtype), place, here
+        return where.xp.astype(total / len(self.estimators_), dtype), home, where
 
     def _set_out_of_bag(self, X: Any, target: np.ndarray, weights: Any) -> None:
         forget_out_of_bag(self)

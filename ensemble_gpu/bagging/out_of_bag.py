@@ -1,4 +1,4 @@
-"""What the learners that have not seen a row say of it: a test set that costs no rows."""
+"""Predictions of every row by the learners whose bags lack it: a test set that costs no rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def mean_out_of_bag(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean answer for every row [n, ...], NaN for rows in every bag; and which rows have one.
 
-    `answer(learner, rows)` is what a learner says of some rows, on the host. Some row that has
+    `answer(learner, rows)` are a learner's predictions of some rows, on the host. Some row that has
     weight must be out of some bag.
     """
     n_rows = bags[0].n_rows

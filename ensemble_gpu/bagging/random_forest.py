@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import Where, to_numpy
 from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
@@ -43,7 +43,7 @@ _BAGS = """
     bootstrap : bool, default=True
         Each tree sees a bootstrap sample, as a count for every row; without, all rows. Whole
         sample weights (of mean at most 16) are repetitions of rows, as many more to draw from; what
-        is drawn does not hang on the order of the rows.
+        is drawn does not depend on the order of the rows.
     max_samples : int, float or None, default=None
         Draws of a bootstrap sample (a share of the rows, where a float); None: as many as rows.
     oob_score : bool or callable, default=False
@@ -104,14 +104,15 @@ class _RandomForest(TreeEstimator):
         else:  # equal categories may have had other numbers
             self._categories = self._grown_for.categories
             parameters = replace(prepared.parameters, seed=self._seed)
-            prepared = replace(prepared, parameters=parameters, categories=self._categories)
+            binned = replace(prepared.binned, categories=self._categories)
+            prepared = replace(prepared, binned=binned, parameters=parameters)
         more = range(len(self._drawn), self.n_estimators)
         bags, statistics = None, prepared.statistics
         if self.bootstrap and (more or self.oob_score):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
         if more:
             grown_from = replace(prepared, statistics=statistics)
-            trees = grow_forest(grown_from, bags, more, self._reweigh, self.n_jobs)
+            trees = grow_forest(grown_from, bags, more, self._reweigh)
             self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
             self.n_estimators_ = len(self.model_)
             drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
@@ -182,8 +183,9 @@ class _RandomForest(TreeEstimator):
             )
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total / times[:, None]
-        outputs = np.full((prepared.n_rows, mean.shape[1]), np.nan)
-        outputs[slice(None) if prepared.kept is None else prepared.kept] = mean
+        outputs = np.full((prepared.X.shape[0], mean.shape[1]), np.nan)
+        order = prepared.binned.order
+        outputs[slice(None) if order is None else to_numpy(order)] = mean
         statistics = prepared.statistics
         target, weights = where.host(statistics.target), where.host(statistics.weights)
         self._set_out_of_bag(outputs, mean, times > 0, target, weights, statistics)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any
 
 from ensemble_gpu.arrays.devices import DEVICES, check_device
-from ensemble_gpu.bagging.learners import check_learner
 from ensemble_gpu.data.parameters import (
     check_amount,
     check_choice,
     check_flag,
     check_flag_or_metric,
     check_integer,
+    check_jobs,
 )
+from ensemble_gpu.learners.foreign import check_learner
 
 
 def check_parameters(bagging: Any) -> None:
@@ -26,15 +26,6 @@ def check_parameters(bagging: Any) -> None:
     check_choice("device", bagging.device, DEVICES)
     check_device(bagging.device)
     check_flag_or_metric("oob_score", bagging.oob_score)
-    if bagging.n_jobs is not None and (
-        isinstance(bagging.n_jobs, bool)
-        or not isinstance(bagging.n_jobs, numbers.Integral)
-        or bagging.n_jobs == 0
-    ):
-        kind = ValueError if bagging.n_jobs == 0 else TypeError
-        raise kind(
-            "n_jobs must be None (one learner at a time, or as joblib's context says), an "
-            f"integer >= 1, or negative (-1: as many as processors); got {bagging.n_jobs!r}."
-        )
+    check_jobs(bagging.n_jobs, "one learner at a time, or as joblib's context says")
     if bagging.estimator is not None:
-        check_learner(bagging.estimator, bagging._kind)
+        check_learner(bagging.estimator, (bagging._kind, None), "a decision tree")

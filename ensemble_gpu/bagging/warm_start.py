@@ -1,4 +1,4 @@
-"""What a warm start must find again, so that learners of two fits see and say the same."""
+"""What must be as in the last fit for a warm start: features, categories and classes."""
 
 from __future__ import annotations
 

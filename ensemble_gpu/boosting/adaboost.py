@@ -7,16 +7,19 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
-from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.plans import DescentParameters, classification_plan, rescale_plan
+from ensemble_gpu.boosting.plans import (
+    DescentParameters,
+    classification_plan,
+    gradient_learner,
+    rescale_plan,
+)
 from ensemble_gpu.boosting.reweigh import reweigh_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
-from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.learners.classifier import check_learner
+from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.classifier import check_variant
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.committee import Committee
 
@@ -41,8 +44,8 @@ class AdaBoostClassifier(BoostedClassifier):
         scikit-learn's interface: it is fitted with sample weights, or, if it takes none, on rows
         drawn by weight. It sees the classes as 0 ... K - 1, in the order of `classes_`. One that
         is not of this package gets arrays of the host (other devices: device="cpu").
-        `multiclass` and `max_bins` are for stumps; NaN is the estimator's affair, unless
-        missing="error".
+        `multiclass` and `max_bins` are for stumps; whether NaN is taken depends on the estimator,
+        unless missing="error".
     variant : {"real", "discrete", "gentle", "logit"}, default="real"
         With W_l+ and W_l- the weight of positive and negative rows in leaf l:
 
@@ -103,8 +106,10 @@ class AdaBoostClassifier(BoostedClassifier):
         of the gains (logit); with an estimator the mean of its own with these weights, if it has
         any
     estimators_ : list of the fitted estimators, where one was given
-    history_ : History, training loss (mean exponential loss relative to the start, or the logistic
-        loss) and validation loss after each round; `history_.plot()` draws them
+    history_ : History, training loss (mean of exp(-y F), for SAMME of exp(-F_y), or the logistic
+        loss) and validation loss after each round; `history_.plot()` draws them. `history_.weights`
+        [round, 4] are the shares of the weight before each round that abstain, are voted right and
+        wrong, and Z, the factor of the round on the training loss
     validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
         (only where there were validation rows)
     model_ : AdditiveModel, or Committee with an estimator
@@ -166,7 +171,7 @@ class AdaBoostClassifier(BoostedClassifier):
         check_choice("variant", self.variant, VARIANTS)
         check_choice("multiclass", self.multiclass, MULTICLASS)
         if self.estimator is not None:
-            check_learner(self.estimator, self.variant)
+            check_variant(self.estimator, self.variant)
             if self.multiclass != "shared":
                 raise ValueError(
                     "multiclass='single' is for stumps (estimator=None); estimator is "
@@ -179,13 +184,15 @@ class AdaBoostClassifier(BoostedClassifier):
             )
         super()._check_parameters()
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         if self.estimator is not None:
-            return reweigh_plan(self, rows, keep, here)
+            return reweigh_plan(self, data)
         n_classes = len(self.classes_)
         if self.variant == "logit":
             loss = for_classes(LogitBoost(), n_classes)
             descent = DescentParameters.of(self, step="newton")
-            return classification_plan(engine, rows, keep, here, loss, n_classes, descent)
-        rule = rule_for(self.variant, n_classes)
-        return rescale_plan(self, engine, rows, keep, here, rule)
+            binned = self._binned(data, descent.n_ranges)
+            learner = gradient_learner(binned, descent)
+            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+        binned = self._binned(data, n_classes)
+        return rescale_plan(self, binned, data.where, rule_for(self.variant, n_classes))

@@ -20,15 +20,15 @@ Rounds = Sequence[int] | None
 class AdditiveClassifier(ArrayClassifier, StagedEstimator):
     """Predictions of a classifier; a subclass fits `classes_` as well."""
 
-    def _labels(self, F: Any, place: Where, here: Where) -> Any:
+    def _labels(self, F: Any, home: Where, where: Where) -> Any:
         """Labels of the largest probability; NumPy where only the host can hold them."""
-        index = here.xp.argmax(probabilities(F, self.link_, here), axis=1)
-        return place.hand_over(self._take_labels(index, here))
+        index = where.xp.argmax(probabilities(F, self.link_, where), axis=1)
+        return home.hand_over(self._take_labels(index, where))
 
     def decision_function(self, X: Any) -> Any:
         """F(x): [n] for two classes (positive: classes_[1]), [n, K] otherwise."""
-        F, place, _ = self._outputs(X)
-        return place.hand_over(_flat(F))
+        F, home, _ = self._outputs(X)
+        return home.hand_over(_flat(F))
 
     def predict(self, X: Any) -> Any:
         """The most probable label of every row: argmax of predict_proba, always."""
@@ -40,20 +40,20 @@ class AdditiveClassifier(ArrayClassifier, StagedEstimator):
         After many rounds margins are large and probabilities round to 0 and 1: rank by
         `decision_function`.
         """
-        F, place, here = self._outputs(X)
-        return place.hand_over(probabilities(F, self.link_, here))
+        F, home, where = self._outputs(X)
+        return home.hand_over(probabilities(F, self.link_, where))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba; a probability that underflows counts as the least float."""
-        F, place, here = self._outputs(X)
-        p = probabilities(F, self.link_, here)
-        least = here.full(float(here.xp.finfo(p.dtype).smallest_normal), p.dtype)
-        return place.hand_over(here.xp.log(here.xp.maximum(p, least)))
+        F, home, where = self._outputs(X)
+        p = probabilities(F, self.link_, where)
+        least = where.full(float(where.xp.finfo(p.dtype).smallest_normal), p.dtype)
+        return home.hand_over(where.xp.log(where.xp.maximum(p, least)))
 
     def staged_decision_function(self, X: Any, rounds: Rounds = None) -> Iterator[Any]:
         """decision_function after 1, 2, ... rounds, or after the chosen `rounds` (ascending)."""
-        for F, place, _ in self._staged(X, rounds):
-            yield place.hand_over(_flat(F))
+        for F, home, _ in self._staged(X, rounds):
+            yield home.hand_over(_flat(F))
 
     def staged_predict(self, X: Any, rounds: Rounds = None) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds, or after the chosen `rounds` (ascending)."""
@@ -62,8 +62,8 @@ class AdditiveClassifier(ArrayClassifier, StagedEstimator):
 
     def staged_predict_proba(self, X: Any, rounds: Rounds = None) -> Iterator[Any]:
         """predict_proba after 1, 2, ... rounds, or after the chosen `rounds` (ascending)."""
-        for F, place, here in self._staged(X, rounds):
-            yield place.hand_over(probabilities(F, self.link_, here))
+        for F, home, where in self._staged(X, rounds):
+            yield home.hand_over(probabilities(F, self.link_, where))
 
 
 def _flat(F: Any) -> Any:
@@ -73,8 +73,8 @@ def _flat(F: Any) -> Any:
 class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     """How a boosted classifier reads labels."""
 
-    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
-        classes, index = check_labels(y, n_rows, place, 1, "y_val")
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
+        classes, index = check_labels(y, n_rows, where, 1, "y_val")
         known = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in classes.tolist() if label not in known]
         if unknown:
@@ -82,11 +82,11 @@ class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
                 f"y_val holds labels that y does not: {unknown!r}; labels of y: {list(known)!r}."
             )
         numbers = np.array([known[label] for label in classes.tolist()], dtype=np.int64)
-        return place.xp.take(place.put(numbers), index)
+        return where.xp.take(where.put(numbers), index)
 
     def _n_strata(self) -> int:
         return len(self.classes_)
 
-    def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
+    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
         """Labels and probabilities."""
-        return self._take_labels(target, here), probabilities(F, self.link_, here)
+        return self._take_labels(target, where), probabilities(F, self.link_, where)

@@ -10,9 +10,9 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.plans import (
-    GRAM_MEMORY,
     DescentParameters,
     classification_plan,
+    gradient_learner,
     mean_class_loss,
     regression_plan,
     rescale_plan,
@@ -23,15 +23,15 @@ from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import (
     check_choice,
-    check_flag,
     check_integer,
     check_max_features,
     check_real,
     count_features,
 )
-from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
-from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size
 from ensemble_gpu.losses import (
     Exponential,
@@ -90,12 +90,6 @@ _SHARED = """
     metric : callable or None
         What early stopping watches instead of the loss: metric(y, {prediction}) -> float, lower is
         better, called with arrays of X's library (and sample_weight=, where given).
-    gram_memory : int, default=2**30
-        Bytes for the pair counts that make rounds of the squared loss independent of the number of
-        rows; what does not fit is added up over the rows, with the same model.
-    track_loss : bool, default=False
-        Record the training loss in `history_` although nobody watches (callbacks and validation
-        rows do; the squared loss always has it).
     device : {{None, "cpu", "cuda", "auto"}}, default=None
         Where to train; None follows the input.
     n_jobs : int or None, default=None
@@ -114,11 +108,13 @@ _SHARED = """
         rows of weight at most 1
     alphas_ : ndarray, nu alpha of each round
     feature_importances_ : ndarray, share of each feature in the gains
-    history_ : History, `training` and `validation` losses after each round; `history_.plot()`
+    history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
+        training loss is there where callbacks or validation rows ask for it, and for stumps with
+        the squared loss
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
-    link_ : str, how outputs become predictions (losses/links.py)
+    link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
     """
@@ -137,8 +133,6 @@ class _GradientBoosting(BoostedEstimator):
     monotonic_cst: Any
     categorical_features: Any
     categorical_split: str
-    gram_memory: int
-    track_loss: bool
 
     def _check_parameters(self) -> None:
         check_real("learning_rate", self.learning_rate, 0.0, 1.0)
@@ -146,8 +140,6 @@ class _GradientBoosting(BoostedEstimator):
         check_choice("step", self.step, STEPS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
-        check_integer("gram_memory", self.gram_memory, 0)
-        check_flag("track_loss", self.track_loss)
         check_max_features(self.max_features)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
@@ -170,11 +162,14 @@ class _GradientBoosting(BoostedEstimator):
             n_features=count_features(self.max_features, self.n_features_in_),
             signs=self._signs(),
             votes=votes,
-            gram_memory=self.gram_memory,
             size=self._size,
             categories=self._categories,
             one_category=self.categorical_split == "single",
         )
+
+    def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
+        """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""
+        return gradient_learner(binned, descent)
 
 
 class BoostingClassifier(BoostedClassifier, _GradientBoosting):
@@ -220,8 +215,6 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
-        gram_memory: int = GRAM_MEMORY,
-        track_loss: bool = False,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
@@ -246,8 +239,6 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
-        self.gram_memory = gram_memory
-        self.track_loss = track_loss
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -263,7 +254,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         classification_loss(self.loss, 2)
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
         descent = self._descent(loss, votes=self.stump == "discrete")
@@ -280,9 +271,12 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         variant = self._adaboost(loss, descent, n_classes)
         if variant is None:
-            return classification_plan(engine, rows, keep, here, loss, n_classes, descent)
-        setting = rescale_plan(self, engine, rows, keep, here, rule_for(variant, n_classes))
-        return replace(setting, loss=mean_class_loss(loss, n_classes, here))
+            binned = self._binned(data, descent.n_ranges)
+            learner = self._learner(binned, descent)
+            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+        binned = self._binned(data, n_classes)
+        plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
+        return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
 
     def _adaboost(self, loss: Loss, descent: DescentParameters, n_classes: int) -> str | None:
         """The AdaBoost that these parameters describe, if they do."""
@@ -335,8 +329,6 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
-        gram_memory: int = GRAM_MEMORY,
-        track_loss: bool = False,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
@@ -361,8 +353,6 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
-        self.gram_memory = gram_memory
-        self.track_loss = track_loss
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
@@ -384,18 +374,20 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
             raise ValueError(f"quantile is for loss='quantile'; loss is {self.loss!r}.")
         return Quantile(quantile=self.quantile)
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        target, weights = super()._read_target(y, n_rows, w, place)
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
+        target, weights = super()._read_target(y, n_rows, w, where)
         heavy = target if weights is None else target[weights > 0.0]
-        self._resolved_loss().check_target(place.host(heavy))
+        self._resolved_loss().check_target(where.host(heavy))
         return target, weights
 
-    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
-        target = super()._read_validation_target(y, n_rows, place)
-        self._resolved_loss().check_target(place.host(target), "y_val")
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
+        target = super()._read_validation_target(y, n_rows, where)
+        self._resolved_loss().check_target(where.host(target), "y_val")
         return target
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
-        return regression_plan(engine, rows, keep, here, loss, descent)
+        binned = self._binned(data, descent.n_ranges)
+        learner = self._learner(binned, descent)
+        return regression_plan(binned, data.where, loss, descent, learner)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
-from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.arrays.devices import DEVICES, check_device
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.boosting.loop import Trace, boost
-from ensemble_gpu.boosting.rows import Rows, hold_out
+from ensemble_gpu.boosting.rows import hold_out
 from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.watching import (
@@ -22,7 +22,6 @@ from ensemble_gpu.boosting.watching import (
     call_callbacks,
     metric_value,
 )
-from ensemble_gpu.data.categories import Chosen
 from ensemble_gpu.data.parameters import (
     check_choice,
     check_flag,
@@ -30,10 +29,16 @@ from ensemble_gpu.data.parameters import (
     check_jobs,
     check_real,
 )
-from ensemble_gpu.data.validation import check_weights
+from ensemble_gpu.data.rows import Binned, Rows
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
+from ensemble_gpu.estimators.reading import (
+    TrainingData,
+    encoded_by,
+    read,
+    read_validation,
+    training_data,
+)
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
-from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.learners.protocol import alphas_and_errors
 
@@ -53,22 +58,22 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     callbacks: list[Any] | None
     random_state: Any
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """(target, weights) of the training rows, validated; sets what predictions need."""
         raise NotImplementedError
 
-    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
         raise NotImplementedError
 
     def _n_strata(self) -> int:
         """Classes from which validation rows are drawn in equal shares; 1 for a regression."""
         raise NotImplementedError
 
-    def _plan(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Plan:
+    def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
-    def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
-        """(y, prediction) as a user's metric takes them, in `here`."""
+    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
+        """(y, prediction) as a user's metric takes them, in `where`."""
         raise NotImplementedError
 
     def fit(
@@ -111,8 +116,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         check_real("learning_rate", self.learning_rate, 0.0)
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
-        if self.n_jobs is not None:
-            check_jobs(self.n_jobs)
+        check_jobs(self.n_jobs)
         if self.metric is not None and not callable(self.metric):
             raise TypeError(
                 "metric must be None (the loss) or a callable metric(y, prediction) -> float; got "
@@ -125,60 +129,38 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         check_device(self.device)
 
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        home = locate(X)
-        if self.device != "cpu":
-            check_same_place(
-                home, y=y, sample_weight=w, X_val=X_val, y_val=y_val, sample_weight_val=w_val
-            )
-        X, y, w, X_val, y_val, w_val = (
-            to_workplace(a, self.device) for a in (X, y, w, X_val, y_val, w_val)
-        )
-        train, chosen = self._check_rows(X, y, w)
-        held_out = self._check_validation(X_val, y_val, w_val, chosen)
-        del X, X_val
-        place = locate(train.X)
-        engine = engine_for(place, self.n_jobs)
-        here = NUMPY if engine.name == "cpu" else place
-        train = train.seen_by(engine)
-        keep = None if train.weights is None else train.weights > 0.0
+        reading = read(self, X, y, w)
+        held_out = read_validation(self, X_val, y_val, w_val, reading)
+        engine, home = engine_for(reading.where, self.n_jobs), reading.home
+        reading = reading.seen_by(engine)
+        where = reading.where
         if held_out is not None:
             held_out = held_out.seen_by(engine)
         elif self.early_stopping:
             held_out, keep = hold_out(
-                train, keep, self._n_strata(), self.validation_fraction, self.random_state, here
-            )
-        self._learn_categories(train.X, chosen, keep, here)
-        train = replace(train, X=self._encoded(train.X, here))
+                reading.rows, reading.keep, self._n_strata(), self.validation_fraction,
+                self.random_state, where,
+            )  # fmt: skip
+            reading = replace(reading, keep=keep)
+        data = training_data(reading, engine, self.max_bins)
+        del reading  # features that were converted or moved are free again once they are encoded
+        self._categories = data.categories
         if held_out is not None:
-            held_out = replace(held_out, X=self._encoded(held_out.X, here))
-        plan = self._plan(engine, train, keep, here)
+            held_out = encoded_by(data.categories, held_out, where)
+        plan = self._plan(data)
         self.link_ = plan.link
-        del train  # features that were moved to a device are free again once they are encoded
-        validation = self._validation(plan, held_out, here, home)
+        del data  # and the encoded ones once they are binned
+        validation = self._validation(plan, held_out, where, home)
         trace, training = self._boost(plan, validation)
         self._keep(trace, plan, training, validation)
         self.engine_ = engine.name
 
-    def _check_rows(self, X: Any, y: Any, w: Any) -> tuple[Rows, Chosen]:
-        """Rows where `device` wants them, and which of their features are categories."""
-        place = locate(X)
-        X, chosen = self._read_features(X)
-        target, weights = self._read_target(y, X.shape[0], w, place)
-        return Rows(*(from_host(a, self.device) for a in (X, target, weights))), chosen
-
-    def _check_validation(self, X: Any, y: Any, w: Any, chosen: Chosen) -> Rows | None:
-        if X is None:
-            if y is not None or w is not None:
-                raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
-            return None
-        place = locate(X)
-        X = self._check_X(self._numbered(X, chosen.labels, "X_val"), reset=False, name="X_val")
-        target = self._read_validation_target(y, X.shape[0], place)
-        weights = check_weights(w, X.shape[0], place, "sample_weight_val")
-        return Rows(*(from_host(a, self.device) for a in (X, target, weights)))
+    def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
+        """The training rows in the layout of a plan (data/rows.py)."""
+        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges)
 
     def _validation(
-        self, plan: Plan, held_out: Rows | None, here: Where, home: Where
+        self, plan: Plan, held_out: Rows | None, where: Where, home: Where
     ) -> Validation | None:
         if held_out is None:
             return None
@@ -190,17 +172,17 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         def evaluate(F: Any) -> float:
             if self.metric is None:
                 return plan.loss(F, target, weights)
-            truth, prediction = self._metric_arguments(F, target, here)
+            truth, prediction = self._metric_arguments(F, target, where)
             answer = self.metric(home.hand_over(_copy(truth)), home.hand_over(prediction), **more)
             return metric_value(answer)
 
         patience = self.n_iter_no_change if self.early_stopping else None
-        return Validation(plan, held_out.X, evaluate, here, patience)
+        return Validation(plan, held_out.X, evaluate, where, patience)
 
     def _boost(
         self, plan: Plan, validation: Validation | None
     ) -> tuple[Trace, TrainingLoss | None]:
-        watched = validation is not None or self.callbacks or getattr(self, "track_loss", False)
+        watched = validation is not None or self.callbacks
         training = TrainingLoss(plan.strategy) if plan.cheap_loss or watched else None
         watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
         if self.callbacks:

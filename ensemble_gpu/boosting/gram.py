@@ -9,7 +9,7 @@ by an integer that only depends on how codes of j and f occur together:
 
 With the counts of pairs of codes, summed along j's codes, C_jl is one row of a table: a round costs
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
-`memory` bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
+MEMORY bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
 so the model is the same, and no residual is ever stored.
 """
 
@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.kernels.host.gram import accumulate, fall, rounded_units, subtract
+from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
 from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Engine
 from ensemble_gpu.learners.stump import Stump, StumpSearch
 
@@ -31,6 +31,8 @@ MOST_RESIDUAL_BITS = 40
 WEIGHT_BITS = 36
 # A table costs about as much as this many rounds added up over the rows.
 TABLE_ROUNDS = 4
+# Bytes for tables.
+MEMORY = 2**30
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ def _nearest(a: int, b: int) -> int:
     return (2 * a + b) // (2 * b)
 
 
+class GramTrail(NamedTuple):
+    """A round's leaf values in multiples of the quantum, and what they take from sum w r^2."""
+
+    units: np.ndarray
+    fall: float
+    random_state: Any
+
+
 class Gram:
     """The gram strategy: engine-independent but for the sums over rows."""
 
@@ -80,12 +90,10 @@ class Gram:
         targets: IntegerTargets,
         search: StumpSearch,
         learning_rate: float,
-        memory: int,
         n_rounds: int,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
-        self.memory = memory
         self.wait = 0 if n_rounds > TABLE_ROUNDS * codes.n_features else TABLE_ROUNDS - 1
         self.intercept = targets.intercept
         xp = engine.where.xp
@@ -107,32 +115,23 @@ class Gram:
         if split is None:
             self.reason = "no stump lowers the loss any further"
             return None
-        units = rounded_units(split.c, self.rate)
+        units = np.empty_like(split.S)
+        fall = leaf_units(split.c, self.rate, split.S, split.H, units)
         if not units.any():
             self.reason = "what is left of the residuals is below their resolution"
             return None
         missing_leaf = self.search.missing_leaf(split)
         gain = split.gain * self.quantum * self.quantum
-        values = units * self.quantum
         return Stump(
-            split.feature, split.bin, missing_leaf, values, self.rate, gain,
-            trail=self.search.random_state(),
+            split.feature, split.bin, missing_leaf, units * self.quantum, self.rate, gain,
+            trail=GramTrail(units, fall, self.search.random_state()),
         )  # fmt: skip
 
-    def _units(self, stump: Stump) -> np.ndarray:
-        """Leaf values as multiples of the quantum: [output, leaf]."""
-        return np.rint(stump.values / self.quantum).astype(np.int64)
-
-    def _fall(self, stump: Stump, units: np.ndarray) -> float:
-        """By how much a stump lowers the sum of w r^2."""
-        j = stump.feature
-        return fall(self.S[:, j], self.W[j], stump.bin, stump.missing_leaf, units)
-
     def follow(self, stump: Stump) -> None:
-        j, units = stump.feature, self._units(stump)
-        self.squares[0] -= self._fall(stump, units)
-        values = units[:, [LEFT, RIGHT, stump.missing_leaf]]
+        j, trail = stump.feature, stump.trail
+        values = trail.units[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.visits[j] += 1
+        self.squares[0] -= trail.fall
         if j not in self.tables and self.visits[j] > self.wait:
             self._make_table(j)
         if j in self.tables:
@@ -140,16 +139,16 @@ class Gram:
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
             self.S -= self.engine.sums(self.codes, self._changes(stump, values))
-        self.search.restore(stump.trail)
+        self.search.restore(trail.random_state)
 
     def training_loss(self, stump: Stump) -> float:
-        left = self.squares[0] - self._fall(stump, self._units(stump))
+        left = self.squares[0] - stump.trail.fall
         return left / self.squares[1] * self.quantum * self.quantum
 
     def _make_table(self, j: int) -> None:
         width, p = self.codes.width, self.codes.n_features
         size = width * p * width * (4 if self.weights is None else 8)
-        if size * (len(self.tables) + 1) > self.memory or self.codes.n_rows >= 2**31:
+        if size * (len(self.tables) + 1) > MEMORY or self.codes.n_rows >= 2**31:
             return
         table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
         accumulate(table)

@@ -8,7 +8,6 @@ classes; a stump shared by all classes moves K weights a row and says less about
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -60,8 +59,8 @@ class OneClassAtATime:
         values = np.zeros((len(self.classes), N_LEAVES))
         values[index] = stump.values[0]
         Z = (self.weight - fall) / self.weight
-        return replace(
-            stump, values=values, error=Z, perfect=False, weights=self._weights(index, stump, Z),
+        return stump._replace(
+            values=values, error=Z, perfect=False, weights=self._weights(index, stump, Z),
             trail=OneClassTrail(index, stump),
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
@@ -30,22 +31,19 @@ from ensemble_gpu.boosting.rows import ClassSortedData, prepare
 from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant
 from ensemble_gpu.boosting.strategy import MeanLoss, Plan
 from ensemble_gpu.boosting.vote_loss import VoteLoss
-from ensemble_gpu.data.categories import Categories
+from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
-from ensemble_gpu.data.rows import Binned, Rows, bin_rows
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
+from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.additive import Rounds
-from ensemble_gpu.model.link import log_loss, weighted_mean
+from ensemble_gpu.model.link import log_loss
 
-GRAM_MEMORY = 2**30
 STUMP = Size(1, None, 1)
-NO_CATEGORIES = Categories({}, {})
 
 
 @dataclass(frozen=True)
@@ -54,12 +52,10 @@ class DescentParameters:
 
     n_rounds: int
     learning_rate: float
-    max_bins: int
     step: str
     subsample: float
     seed: int
     constraints: SplitConstraints
-    gram_memory: int
     size: Size
     categories: Categories
 
@@ -68,10 +64,10 @@ class DescentParameters:
         """Whether rounds are stumps, and not trees."""
         return self.size.stump and not self.categories.values
 
-    def binned(self, engine: Engine, rows: Rows, keep: Any, here: Where) -> Binned:
-        """The kept rows, binned; a category has a code of its own."""
-        sizes = self.categories.sizes()
-        return bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=not self.stump)
+    @property
+    def n_ranges(self) -> int | None:
+        """How rows are to be binned (data/rows.py): for stumps, or for trees."""
+        return 1 if self.stump else None
 
     @classmethod
     def of(
@@ -83,7 +79,6 @@ class DescentParameters:
         n_features: int | None = None,
         signs: np.ndarray | None = None,
         votes: bool = False,
-        gram_memory: int = GRAM_MEMORY,
         size: Size = STUMP,
         categories: Categories = NO_CATEGORIES,
         one_category: bool = False,
@@ -102,23 +97,18 @@ class DescentParameters:
         return cls(
             estimator.n_estimators,
             float(estimator.learning_rate),
-            estimator.max_bins or MAX_BINS_LIMIT,
             step,
             float(subsample),
             seed,
             constraints,
-            gram_memory,
             size,
             categories,
         )
 
 
-def rescale_plan(
-    estimator: Any, engine: Engine, rows: Rows, keep: Any, here: Where, rule: AdaBoostRule
-) -> Plan:
+def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRule) -> Plan:
     """The exponential loss: weights that are rescaled from round to round."""
-    max_bins = estimator.max_bins or MAX_BINS_LIMIT
-    prepared = prepare(engine, rows, keep, rule.group_of, max_bins, here)
+    engine, prepared = binned.engine, prepare(binned, rule.group_of)
     n_classes = prepared.layout.n_classes
     strategy: Rescale | OneClassAtATime
     if getattr(estimator, "multiclass", "shared") == "single" and n_classes > 2:
@@ -140,7 +130,7 @@ def rescale_plan(
         start=np.zeros(rule.n_outputs),
         constant=best_constant(rule, prepared.shares),
         link=rule.link,
-        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, here),
+        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, where),
         cheap_loss=True,
     )
 
@@ -171,45 +161,47 @@ def _rescale(
 
 
 def classification_plan(
-    engine: Engine,
-    rows: Rows,
-    keep: Any,
-    here: Where,
+    binned: Binned,
+    where: Where,
     loss: Loss,
     n_classes: int,
     descent: DescentParameters,
+    learner: GradientLearner,
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    binned = descent.binned(engine, rows, keep, here)
-    binned = replace(binned, target=class_target(loss, binned.target, n_classes, engine.where))
+    target = class_target(loss, binned.target, n_classes, binned.engine.where)
+    binned = replace(binned, target=target)
     n_outputs = n_classes if n_classes > 2 else 1
-    mean_loss = mean_class_loss(loss, n_classes, here)
-    return _plan(engine, binned, loss, n_outputs, 1.0, descent, mean_loss)
+    mean_loss = mean_class_loss(loss, n_classes, where)
+    return _plan(binned, loss, n_outputs, 1.0, descent, learner, mean_loss)
 
 
-def mean_class_loss(loss: Loss, n_classes: int, here: Where) -> MeanLoss:
+def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
     """The loss of outputs F for label indices."""
 
     def mean_loss(F: Any, index: Any, weights: Any) -> float:
-        return _mean_loss(loss, class_target(loss, index, n_classes, here), F, weights, here)
+        return _mean_loss(loss, class_target(loss, index, n_classes, where), F, weights, where)
 
     return mean_loss
 
 
 def regression_plan(
-    engine: Engine, rows: Rows, keep: Any, here: Where, loss: Loss, descent: DescentParameters
+    binned: Binned,
+    where: Where,
+    loss: Loss,
+    descent: DescentParameters,
+    learner: GradientLearner,
 ) -> Plan:
     """One output; the target is y itself."""
-    binned = descent.binned(engine, rows, keep, here)
-    scale = 1.0
+    engine, scale = binned.engine, 1.0
     if loss.link_name == "identity":
         largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
-        return _mean_loss(loss, y, F, weights, here)
+        return _mean_loss(loss, y, F, weights, where)
 
-    return _plan(engine, binned, loss, 1, scale, descent, mean_loss)
+    return _plan(binned, loss, 1, scale, descent, learner, mean_loss)
 
 
 def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
@@ -223,52 +215,51 @@ def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
     return 2.0 * where.as_float64(own) - 1.0
 
 
+def gradient_learner(binned: Binned, descent: DescentParameters) -> Stumps | Trees:
+    """Stumps where a single threshold is enough, else trees."""
+    engine, matrix, constraints = binned.engine, binned.matrix, descent.constraints
+    if descent.stump:
+        return Stumps(engine, matrix, constraints)
+    return Trees(engine, matrix, descent.size, constraints, descent.categories)
+
+
 def _plan(
-    engine: Engine,
     binned: Binned,
     loss: Loss,
     n_outputs: int,
     scale: float,
     descent: DescentParameters,
+    learner: GradientLearner,
     mean_loss: MeanLoss,
 ) -> Plan:
-    """Trees: rebuild. Stumps: gram for the squared loss of all rows, rebuild for any other."""
-    matrix, constraints = binned.matrix, descent.constraints
+    """Stumps for the squared loss of all rows: gram. Any other learner or loss: rebuild."""
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    learner: Stumps | Trees
     strategy: Gram | Rebuild
-    if descent.stump:
-        learner = Stumps(engine, matrix, constraints)
-        if squared:
-            strategy = _gram(engine, binned, n_outputs, descent, learner)
-        else:
-            strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
+    if squared and type(learner) is Stumps:
+        strategy = _gram(binned, n_outputs, descent, learner.search)
     else:
-        learner = Trees(engine, matrix, descent.size, constraints, descent.categories)
-        step = "newton" if squared else descent.step  # its best step is 1
-        descent = replace(descent, step=step)
-        strategy = rebuild(engine, binned, loss, n_outputs, scale, descent, learner)
+        if squared and isinstance(learner, Trees):
+            descent = replace(descent, step="newton")  # its best step is 1
+        strategy = _rebuild(binned, loss, n_outputs, scale, descent, learner)
     start = strategy.intercept
-    cheap = squared and descent.stump
-    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
+    return Plan(
+        strategy, learner, start, start, loss.link_name, mean_loss, isinstance(strategy, Gram)
+    )
 
 
-def _gram(
-    engine: Engine, binned: Binned, n_outputs: int, descent: DescentParameters, learner: Stumps
-) -> Gram:
-    y = binned.target if n_outputs > 1 else binned.target[None, :]
+def _gram(binned: Binned, n_outputs: int, descent: DescentParameters, search: StumpSearch) -> Gram:
+    engine, y = binned.engine, binned.target if n_outputs > 1 else binned.target[None, :]
     targets = integer_targets(y, integer_weights(binned.weights, WEIGHT_BITS, engine), engine)
     return Gram(
-        engine, binned.matrix.codes, targets, learner.search, descent.learning_rate,
-        descent.gram_memory, descent.n_rounds,
-    )  # fmt: skip
+        engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.n_rounds
+    )
 
 
-def rebuild(
-    engine: Engine, binned: Binned, loss: Loss, n_outputs: int, scale: float,
-    descent: DescentParameters, learner: GradientLearner,
+def _rebuild(
+    binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
+    learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
-    """The rebuild strategy for any loss and any learner that fits gradients."""
+    engine = binned.engine
     if isinstance(loss, CustomLoss):
         y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
         loss.try_on(y, engine.where.xp.zeros_like(y))

@@ -10,7 +10,7 @@ from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.losses.base import array_exp
-from ensemble_gpu.losses.links import LINKS
+from ensemble_gpu.model.link import LINKS
 
 
 class BoostedRegressor(ArrayRegressor, BoostedEstimator):
@@ -22,19 +22,19 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
 
     def predict(self, X: Any) -> Any:
         """The predicted value of every row, in the namespace and on the device of X."""
-        F, place, _ = self._outputs(X)
-        return place.hand_over(self._mean(F))
+        F, home, _ = self._outputs(X)
+        return home.hand_over(self._mean(F))
 
     def staged_predict(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """Predict after 1, 2, ... rounds, or after the chosen `rounds` (ascending)."""
-        for F, place, _ in self._staged(X, rounds):
-            yield place.hand_over(self._mean(F))
+        for F, home, _ in self._staged(X, rounds):
+            yield home.hand_over(self._mean(F))
 
-    def _read_validation_target(self, y: Any, n_rows: int, place: Where) -> Any:
-        return check_target(y, n_rows, place, "y_val")
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
+        return check_target(y, n_rows, where, "y_val")
 
     def _n_strata(self) -> int:
         return 1
 
-    def _metric_arguments(self, F: Any, target: Any, here: Where) -> tuple[Any, Any]:
+    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
         return target, self._mean(F)

@@ -9,7 +9,6 @@ q = rint(q * ratio). Now and then all rows are requantised from the exact logari
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,7 +119,7 @@ class Rescale:
     def _with_loss(self, stump: Stump, vote_loss: VoteLoss) -> Stump:
         assert stump.weights is not None
         Z = vote_loss.after(stump) / self.loss
-        return replace(stump, weights=stump.weights._replace(Z=Z))
+        return stump._replace(weights=stump.weights._replace(Z=Z))
 
     def _smoothing(self, weight: float) -> float:
         """Half the lightest row's share of the weight before round 1: 1 / (2 m)."""

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
@@ -35,8 +33,10 @@ from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.learners.classifier import Member, Members
+from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns, log_loss
@@ -108,7 +108,7 @@ class Reweigh:
         weights = np.ones(len(self.y)) if rows.weights is None else where.host(rows.weights)
         self.logs = np.log(weights)
         self.total = max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
-        self.weighs = has_fit_parameter(learner, "sample_weight")
+        self.weighs = takes_weights(learner)
         self.generator = np.random.default_rng(seed)
         self.n_followed, self.loss, self.reason = 0, 1.0, ""
         # Found on the way to the last round; it could be found from the round as well.
@@ -151,7 +151,8 @@ class Reweigh:
 
     def _fitted(self, D: np.ndarray) -> Any | None:
         """A clone of the learner, fitted to D; None where no resample holds two classes."""
-        learner = self._clone()
+        # where the learner is random, with a seed of its own for every round
+        learner = seeded_clone(self.learner, lambda _: int(self.generator.integers(2**31 - 1)))
         X, y, where, n = self.rows.X, self.rows.target, self.where, len(D)
         if self.weighs:
             weights = where.put(np.maximum(self.total * D, LEAST_WEIGHT))
@@ -166,13 +167,6 @@ class Reweigh:
                 learner.fit(where.xp.take(X, at, axis=0), where.xp.take(y, at))
                 return learner
         return None
-
-    def _clone(self) -> Any:
-        """Where the learner is random, with a seed of its own for every round."""
-        learner = clone(self.learner)
-        names = [name for name in learner.get_params() if name.split("__")[-1] == "random_state"]
-        seeds = {name: int(self.generator.integers(2**31 - 1)) for name in sorted(names)}
-        return learner.set_params(**seeds) if seeds else learner
 
     def _give_up(self, verdict: Verdict) -> None:
         """Why the rounds end here; an error where it is the first."""
@@ -213,33 +207,30 @@ class Reweigh:
         self.generator.bit_generator.state = member.trail
 
 
-def reweigh_plan(estimator: Any, rows: Rows, keep: Any | None, here: Where) -> Plan:
+def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
     """From the parameters of an AdaBoost to what the loop runs on."""
-    xp, n_classes = here.xp, len(estimator.classes_)
-    if keep is not None:
-        at = xp.nonzero(keep)[0]
-        weights = None if rows.weights is None else xp.take(rows.weights, at)
-        rows = Rows(xp.take(rows.X, at, axis=0), xp.take(rows.target, at), weights)
+    where, xp, n_classes = data.where, data.where.xp, len(estimator.classes_)
+    rows = data.rows if data.keep is None else data.rows.take(xp.nonzero(data.keep)[0])
     rows = Rows(rows.X, xp.astype(rows.target, xp.int64), rows.weights)
-    least = 0.5 * _lightest(rows, here) if estimator.variant == "real" else None
+    least = 0.5 * _lightest(rows, where) if estimator.variant == "real" else None
     voice = Voice(n_classes, least)
     seed = draw_seed(estimator.random_state)
     rate = float(estimator.learning_rate)
     return Plan(
-        Reweigh(estimator.estimator, rows, voice, rate, seed, here),
+        Reweigh(estimator.estimator, rows, voice, rate, seed, where),
         Members(voice, estimator.n_features_in_),
         np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
         voice.link,
-        lambda F, target, weights: log_loss(F, target, weights, voice.link, here),
+        lambda F, target, weights: log_loss(F, target, weights, voice.link, where),
         cheap_loss=True,
     )
 
 
-def _lightest(rows: Rows, here: Where) -> float:
+def _lightest(rows: Rows, where: Where) -> float:
     """The lightest row's share of the weight."""
     if rows.weights is None:
         return max(1.0 / rows.X.shape[0], SMALLEST_SHARE)
-    weights = here.host(rows.weights)
+    weights = where.host(rows.weights)
     largest = weights.max()
     return max(weight_of_one(weights) / largest / float((weights / largest).sum()), SMALLEST_SHARE)

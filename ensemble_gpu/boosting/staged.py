@@ -22,6 +22,6 @@ class StagedEstimator(ArrayEstimator):
         self, X: Any, rounds: Sequence[int] | None = None
     ) -> Iterator[tuple[Any, Where, Where]]:
         """As `_outputs`, after 1, 2, ... rounds, or after the chosen ones."""
-        X, place, here, dtype = self._inputs(X)
+        X, home, where, dtype = self._inputs(X)
         for F in self.model_.staged(X, rounds):
-            yield here.xp.astype(F, dtype), place, here
+            yield where.xp.astype(F, dtype), home, where

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ensemble_gpu.losses.roots import LOW, Bracket, Precision, narrowed
+
 STEPS = ("line_search", "newton", "constant")
 
 # A slope of this share of the first one counts as flat; an interval of this share as a point.
 FLAT = 1e-3
 NARROW = 1e-4
 MOST_DOUBLINGS = 40
-MOST_HALVINGS = 30
+MOST_NARROWINGS = 30
 
 
 def line_search(slope: Callable[[float], float], start: float, limit: float) -> float:
     """The alpha in [0, limit] where the slope of a convex R(f + alpha h) vanishes.
 
-    Doubles `start` until the slope turns positive, then shrinks the interval by false position
-    with the Illinois rule. The end with slope <= 0 is returned: R falls all the way to it, so the
-    loss cannot rise whatever the rounding.
+    Doubles `start` until the slope turns positive, then narrows the bracket (losses/roots.py). The
+    end with slope <= 0 is returned: R falls all the way to it, so the loss cannot rise whatever the
+    rounding.
     """
     low, slope_low = 0.0, slope(0.0)
     if slope_low >= 0.0:
@@ -41,21 +43,5 @@ def line_search(slope: Callable[[float], float], start: float, limit: float) -> 
         slope_high = slope(high)
     if slope_high <= 0.0:
         return high
-    low_moved = True
-    weight_low, weight_high = -slope_low, slope_high  # of false position, halved by the rule
-    for trial in range(MOST_HALVINGS):
-        if -slope_low <= FLAT * first or high - low <= NARROW * high:
-            break
-        middle = low + (high - low) * (weight_low / (weight_low + weight_high))
-        if trial % 3 == 2 or not low < middle < high:  # false position creeps along a wall
-            middle = 0.5 * (low + high)
-        value = slope(middle)
-        if value <= 0.0:
-            if low_moved:
-                weight_high *= 0.5
-            low, slope_low, weight_low, low_moved = middle, value, -value, True
-        else:
-            if not low_moved:
-                weight_low *= 0.5
-            high, weight_high, low_moved = middle, value, False
-    return low
+    bracket = Bracket(low, slope_low, high, slope_high, moved=LOW)
+    return narrowed(slope, bracket, Precision(FLAT * first, NARROW, MOST_NARROWINGS)).low

@@ -22,7 +22,7 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.namespace import NUMPY, locate, to_numpy
+from ensemble_gpu.arrays.namespace import locate, to_numpy
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.cli.text import seconds
 from ensemble_gpu.data.matrix import bin_matrix, sort_by_class
@@ -30,7 +30,7 @@ from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.cuda import available
 from ensemble_gpu.kernels.cuda.simulator import faithful_simulator
 from ensemble_gpu.kernels.protocol import N_LEAVES, Criterion, Histograms, Layout, Split
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 
 
 @dataclass(frozen=True)
@@ -289,11 +289,9 @@ def _operations(
         return out
 
     placed = put(X)
-    place = locate(placed)
-    engine = engine_for(place)
-    here = NUMPY if engine.name == "cpu" else place
-    placed, index = (engine_view(engine, a) for a in (placed, put(y)))
-    rows = sort_by_class(index, case.n_classes, None, here)
+    engine = engine_for(locate(placed))
+    placed, index = engine.view(placed), engine.view(put(y))
+    rows = sort_by_class(index, case.n_classes, None, locate(placed))
     rule = rule_for(case.variant, case.n_classes)
     layout = Layout(rows.starts, rule.group_of)
     matrix = bin_matrix(engine, placed, rows.rows, layout, case.max_bins or 255)

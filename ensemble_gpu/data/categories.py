@@ -5,8 +5,8 @@ A category is a number in X and a bit in a tree's split, with three steps from o
 - `choose` finds the features, and the labels of the columns of a frame that are not plain numbers;
 - `number` puts numbers in place of labels: a label that is a number stays what it is, any other
   becomes its position among the labels of training, sorted, so that no library's order matters;
-- `learn` finds the numbers that occur in training, and `encode` puts in place of each its position
-  among those, NaN where it is missing or unknown. That is what engines see.
+- `learn` finds the numbers that occur in training, and `encode` (arrays/positions.py) puts in place
+  of each its position among those, NaN where it is missing or unknown. That is what engines see.
 
 Only `choose` and `number` take frames (data/frames.py); `learn` and `encode` take arrays of any
 library.
@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import array_api_extra as xpx
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
@@ -65,6 +64,9 @@ class Categories:
         if labels is None or _all_numbers(labels):
             return values.tolist()
         return [labels[int(v)] for v in values]
+
+
+NO_CATEGORIES = Categories({}, {})
 
 
 def choose(X: Any, categorical_features: Any) -> Chosen:
@@ -197,43 +199,6 @@ def learn(X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None)
             _check_codes(f, chosen.names, values[f], max_bins)
         values[f].setflags(write=False)
     return Categories(values, chosen.labels)
-
-
-def encode(X: Any, values: Mapping[int, np.ndarray], where: Where) -> Any:
-    """X with the position of the category in values[f] in column f, for every such f.
-
-    NaN where the category is missing or not among the values. float32 and float64 stay what they
-    are, other numbers become float64; X itself is returned where no feature is categorical, and is
-    never written to. float32 is compared exactly: it is encoded as its float64 copy is.
-    """
-    if not values:
-        return X
-    if X.dtype not in (where.xp.float32, where.xp.float64):
-        X = where.as_float64(X)
-    out = X
-    for f, known in values.items():
-        column = _positions(X[:, f], known, where)
-        out = xpx.at(out)[:, f].set(column, copy=True if out is X else None)
-    return out
-
-
-def _positions(column: Any, values: np.ndarray, where: Where) -> Any:
-    xp, dtype = where.xp, column.dtype
-    narrow = dtype == xp.float32
-    position = np.arange(len(values))
-    if narrow:  # a value that float32 cannot hold equals none, so float64 is not needed
-        with np.errstate(over="ignore"):
-            position = position[values.astype(np.float32) == values]
-        values = values[position].astype(np.float32)
-    nan = where.full(np.nan, dtype)
-    if not len(values):
-        return xp.broadcast_to(nan, column.shape)
-    known = where.put(values)
-    present = xp.where(xp.isnan(column), known[0], column)
-    nearest = xp.searchsorted(known, present)
-    nearest = xp.minimum(nearest, where.full(len(values) - 1, nearest.dtype))
-    code = xp.take(where.put(position.astype(values.dtype)), nearest)
-    return xp.where(xp.take(known, nearest) == column, code, nan)
 
 
 def _called(feature: int, names: list | None) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import is_array
 
 # Columns that a message names.
-MOST_TOLD = 4
+MOST_SHOWN = 4
 
 
 class Table(Protocol):
@@ -136,12 +136,12 @@ class Objects:
         return False
 
     def factors(self, feature: int) -> tuple[np.ndarray, list]:
-        place: dict[Any, int] = {}
+        number: dict[Any, int] = {}
         codes = [
-            -1 if _is_missing(label) else place.setdefault(label, len(place))
+            -1 if _is_missing(label) else number.setdefault(label, len(number))
             for label in self.array[:, feature].tolist()
         ]
-        return np.array(codes, dtype=np.int64), list(place)
+        return np.array(codes, dtype=np.int64), list(number)
 
     def replaced(self, columns: dict[int, np.ndarray]) -> Any:
         array = self.array.copy()
@@ -198,10 +198,10 @@ def check_columns(X: Any, name: str, hint: str) -> None:
     wrong = [f for f in range(frame.shape[1]) if not frame.holds_numbers(f)]
     if not wrong:
         return
-    told = [f"{frame.names[f]!r} (dtype {frame.dtypes[f]})" for f in wrong[:MOST_TOLD]]
-    rest = [f"{len(wrong) - MOST_TOLD} more"] if len(wrong) > MOST_TOLD else []
+    shown = [f"{frame.names[f]!r} (dtype {frame.dtypes[f]})" for f in wrong[:MOST_SHOWN]]
+    rest = [f"{len(wrong) - MOST_SHOWN} more"] if len(wrong) > MOST_SHOWN else []
     columns = "column" if len(wrong) == 1 else "columns"
     raise ValueError(
         f"{name} must hold numbers (floats, integers, bool; NaN is missing); it has {columns} "
-        f"{', '.join([*told, *rest])}. {hint}"
+        f"{', '.join([*shown, *rest])}. {hint}"
     )

@@ -1,4 +1,4 @@
-"""Labels: one a row, of any kind that can be told apart."""
+"""Labels: one a row, of any kind that can be compared."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _check_host_labels(y: np.ndarray, name: str) -> None:
             raise ValueError(f"Input {name} contains NaN or None; every row needs a label.")
         if not _can_be_sorted(y):
             return
-    if y.dtype.kind not in "biu":  # integers are labels; to be told so takes scikit-learn 0.2 ms
+    if y.dtype.kind not in "biu":  # of integers scikit-learn finds the same in 0.2 ms
         assert_all_finite(y, input_name=name)
         check_classification_targets(y)
 
@@ -79,10 +79,10 @@ def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.unique(y, return_inverse=True)
     labels = y.tolist()
     distinct = sorted(set(labels), key=lambda label: (type(label).__name__, str(label)))
-    place = {label: k for k, label in enumerate(distinct)}
+    number = {label: k for k, label in enumerate(distinct)}
     classes = np.empty(len(distinct), dtype=object)
     classes[:] = distinct
-    return classes, np.array([place[label] for label in labels])
+    return classes, np.array([number[label] for label in labels])
 
 
 def _device_labels(y: Any, where: Where) -> tuple[np.ndarray, Any]:
@@ -119,7 +119,7 @@ def _kinds(labels: Any) -> set[str]:
     }  # fmt: skip
 
 
-def weighty_classes(
+def classes_with_weight(
     classes: np.ndarray, index: Any, weights: Any, where: Where
 ) -> tuple[np.ndarray, Any]:
     """Leave out the classes that have no weight: a row of weight zero is as if absent."""

@@ -74,12 +74,15 @@ def check_real(name: str, value: Any, above: float, high: float = math.inf) -> N
         raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
-def check_jobs(n_jobs: Any) -> None:
+def check_jobs(n_jobs: Any, none: str = "all threads") -> None:
+    """None (for the message: what it means), or an integer that is not 0."""
+    if n_jobs is None:
+        return
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
         kind = ValueError if n_jobs == 0 else TypeError
         raise kind(
-            "n_jobs must be None (all threads), an integer >= 1, or negative (-1: all threads); "
-            f"got {n_jobs!r}."
+            f"n_jobs must be None ({none}), an integer >= 1, or negative (-1: all threads); got "
+            f"{n_jobs!r}."
         )
 
 

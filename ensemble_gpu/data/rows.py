@@ -1,39 +1,62 @@
-"""Validated rows, and the same binned in their own order."""
+"""Validated rows, and the same rows binned: made once, used by as many fits as wanted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix
+from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
+from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
 from ensemble_gpu.kernels.protocol import Engine, Layout
-from ensemble_gpu.kernels.select import engine_view
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated rows in one place: features, label index or target, weights (None: all equal)."""
+    """Validated rows on one device: features, label index or target, weights (None: all equal)."""
 
     X: Any
     target: Any
     weights: Any | None
 
     def seen_by(self, engine: Engine) -> Rows:
-        return Rows(*(engine_view(engine, a) for a in (self.X, self.target, self.weights)))
+        """The same memory, as arrays that the engine takes."""
+        weights = None if self.weights is None else engine.view(self.weights)
+        return Rows(engine.view(self.X), engine.view(self.target), weights)
+
+    def take(self, at: Any) -> Rows:
+        """The rows at the given positions."""
+        xp = locate(self.X).xp
+        weights = None if self.weights is None else xp.take(self.weights, at)
+        return Rows(xp.take(self.X, at, axis=0), xp.take(self.target, at), weights)
 
 
 @dataclass(frozen=True)
 class Binned:
-    """Rows in their own order, binned, in the engine's namespace."""
+    """Binned rows: fits that share them differ in weights, in targets or in parameters.
 
+    `order` are the positions of the binned rows among those that were given (None: all of them, as
+    given). Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
+    Target and weights (None: all equal) belong to the binned rows, in the engine's namespace.
+    """
+
+    engine: Engine
     matrix: BinnedMatrix
     target: Any
     weights: Any | None
+    categories: Categories
+    order: Any | None
+    starts: np.ndarray | None
+
+    def with_weights(self, weights: Any | None) -> Binned:
+        """The same codes with other weights, one for each row that was given.
+
+        A row of weight 0 adds nothing to any sum, but is counted as a row (min_samples_leaf).
+        AdaBoost takes logarithms: its weights must be > 0.
+        """
+        return replace(self, weights=_in_order(weights, self.order, self.engine))
 
 
 def bin_rows(
@@ -41,20 +64,41 @@ def bin_rows(
     rows: Rows,
     keep: Any | None,
     max_bins: int | None,
-    here: Where,
-    n_categories: Mapping[int, int] = MappingProxyType({}),
+    categories: Categories = NO_CATEGORIES,
     *,
-    for_trees: bool,
+    n_ranges: int | None,
 ) -> Binned:
-    """Bin the kept rows; one class holds them all, or `for_trees` none."""
-    xp, n = here.xp, rows.X.shape[0]
-    target, weights = rows.target, rows.weights
-    kept = xp.arange(n, device=here.device) if keep is None else xp.nonzero(keep)[0]
-    if keep is not None:
-        target = xp.take(target, kept)
-        weights = None if weights is None else xp.take(weights, kept)
-    layout = None
-    if not for_trees:
-        layout = Layout(np.array([0, kept.shape[0]]), np.zeros((1, 1), dtype=np.int64))
-    matrix = bin_matrix(engine, rows.X, kept, layout, max_bins, n_categories)
-    return Binned(matrix, *(None if a is None else engine.adopt(a) for a in (target, weights)))
+    """Bin the rows that take part (None: all); a category has a code of its own.
+
+    The target of 2 or more ranges is a class, and each class becomes a range of rows. One range
+    holds all rows in their own order. None is for trees: their own order, and the codes are laid
+    out to be read row by row.
+    """
+    where = locate(rows.X)
+    order, starts = _order(rows.target, keep, n_ranges, where)
+    layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
+    at = order
+    if at is None:
+        at = where.xp.arange(rows.X.shape[0], device=where.device)
+    matrix = bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
+    target, weights = (_in_order(a, order, engine) for a in (rows.target, rows.weights))
+    return Binned(engine, matrix, target, weights, categories, order, starts)
+
+
+def _order(
+    target: Any, keep: Any | None, n_ranges: int | None, where: Where
+) -> tuple[Any | None, np.ndarray | None]:
+    """Positions of the rows that take part, and where each range begins."""
+    if n_ranges is not None and n_ranges > 1:
+        by_class = sort_by_class(target, n_ranges, keep, where)
+        return by_class.rows, by_class.starts
+    order = None if keep is None else where.xp.nonzero(keep)[0]
+    n_rows = target.shape[0] if order is None else order.shape[0]
+    return order, None if n_ranges is None else np.array([0, n_rows])
+
+
+def _in_order(array: Any | None, order: Any | None, engine: Engine) -> Any | None:
+    """The entries at the positions `order` (None: all), in the engine's namespace."""
+    if array is None:
+        return None
+    return engine.adopt(array if order is None else locate(array).xp.take(array, order))

@@ -36,6 +36,9 @@ class ArrayEstimator(BaseEstimator):
     n_features_in_: int
     model_: Any
 
+    # Fitted and called with arrays of any library and device (model/committee.py asks).
+    takes_any_array = True
+
     # What `missing` may be.
     _missing_options: tuple[str, ...] = ("abstain", "learn", "error")
 
@@ -65,8 +68,8 @@ class ArrayEstimator(BaseEstimator):
         if not reset and self._is_plain(X):
             self._check_finite(X, NUMPY, name)
             return X
-        place = locate(X)
-        if place is NUMPY:
+        where = locate(X)
+        if where is NUMPY:
             check_columns(X, name, self._about_labels if reset else "They were numbers in fit.")
             with naming(name):
                 X = validate_data(self, X, reset=reset, **ANYTHING_NUMERIC)
@@ -78,8 +81,8 @@ class ArrayEstimator(BaseEstimator):
                 f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        X = check_numbers(X, place, name)
-        self._check_finite(X, place, name)
+        X = check_numbers(X, where, name)
+        self._check_finite(X, where, name)
         return X
 
     def _check_finite(self, X: Any, where: Where, name: str) -> None:
@@ -116,13 +119,13 @@ class ArrayEstimator(BaseEstimator):
         """X as floats, where it came from, where to compute, the float dtype of the results."""
         if not hasattr(self, "model_"):
             check_is_fitted(self)
-        place = locate(X)
-        narrow = is_array(X) and X.dtype == place.xp.float32
+        home = locate(X)
+        narrow = is_array(X) and X.dtype == home.xp.float32
         X = self._check_X(to_workplace(X, "cpu" if self.device == "cpu" else None), reset=False)
-        here = locate(X)
-        return X, place, here, here.xp.float32 if narrow else here.xp.float64
+        where = locate(X)
+        return X, home, where, where.xp.float32 if narrow else where.xp.float64
 
     def _outputs(self, X: Any) -> tuple[Any, Where, Where]:
         """F(X) [n, outputs], where X came from, where F is."""
-        X, place, here, dtype = self._inputs(X)
-        return here.xp.astype(self.model_(X, n_jobs=self.n_jobs), dtype), place, here
+        X, home, where, dtype = self._inputs(X)
+        return where.xp.astype(self.model_(X, n_jobs=self.n_jobs), dtype), home, where

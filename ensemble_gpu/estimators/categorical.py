@@ -1,4 +1,4 @@
-"""What every estimator does with categorical features: choose, learn and know them again."""
+"""What every estimator does with categorical features: choose them, and know them again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
+from ensemble_gpu.data.categories import Categories, Chosen, choose, number
 from ensemble_gpu.data.parameters import check_signs
 from ensemble_gpu.data.validation import naming
 from ensemble_gpu.estimators.base import ArrayEstimator
-from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 CATEGORICAL_SPLITS = ("subset", "single")
 
@@ -27,20 +26,21 @@ class CategoricalEstimator(ArrayEstimator):
     monotonic_cst: Any
     _categories: Categories
 
+    def _feature_parameter(self, name: str) -> Any:
+        """A parameter about features (None: there is none); a bag of learners has its learner's."""
+        return getattr(self, name, None)
+
+    def _device_of_rows(self) -> str | None:
+        return self.device
+
     def _read_features(self, X: Any) -> tuple[Any, Chosen]:
         """X of fit as floats, numbers in place of labels; and which features are categories."""
-        chosen = choose(X, getattr(self, "categorical_features", None))
+        chosen = choose(X, self._feature_parameter("categorical_features"))
         return self._check_X(number(X, chosen.labels), reset=True), chosen
 
-    def _learn_categories(self, X: Any, chosen: Chosen, keep: Any | None, where: Where) -> None:
-        """From the kept rows of X (None: all)."""
-        rows = None if keep is None else where.xp.nonzero(keep)[0]
-        most = self.max_bins or MAX_BINS_LIMIT
-        self._categories = learn(X, chosen, most, where, rows)
-
-    def _encoded(self, X: Any, where: Where) -> Any:
-        """X with codes in place of categories."""
-        return encode(X, self._categories.values, where)
+    def _read_features_again(self, X: Any, chosen: Chosen, name: str) -> Any:
+        """More rows as floats; `name` is for errors."""
+        return self._check_X(self._numbered(X, chosen.labels, name), reset=False, name=name)
 
     def _numbered(self, X: Any, labels: dict[int, list], name: str = "X") -> Any:
         """X with numbers in place of labels, once its columns are known to be those of fit."""

@@ -1,4 +1,4 @@
-"""What every classifier does with labels: read them, hand them out, count the right ones."""
+"""What every classifier does with labels: read them, return them, score predictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ensemble_gpu.data.labels import (
     check_label_column,
     check_label_kinds,
     check_labels,
-    weighty_classes,
+    classes_with_weight,
 )
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
@@ -27,19 +27,19 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
     # Labels that a fit needs at the least.
     _fewest_classes = 2
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and weights; classes_ are the labels that have any weight."""
-        classes, index = check_labels(y, n_rows, place, self._fewest_classes, "y")
-        weights = check_weights(w, n_rows, place, "sample_weight")
+        classes, index = check_labels(y, n_rows, where, self._fewest_classes, "y")
+        weights = check_weights(w, n_rows, where, "sample_weight")
         if weights is not None:
-            classes, index = weighty_classes(classes, index, weights, place)
+            classes, index = classes_with_weight(classes, index, weights, where)
         self.classes_ = classes
         return index, weights
 
-    def _take_labels(self, index: Any, here: Where) -> Any:
+    def _take_labels(self, index: Any, where: Where) -> Any:
         if self.classes_.dtype.kind in "biuf":
-            return here.xp.take(here.put(self.classes_), index)
-        return self.classes_[here.host(index)]
+            return where.xp.take(where.put(self.classes_), index)
+        return self.classes_[where.host(index)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows predicted right, weighted if weights are given.
@@ -50,26 +50,26 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
         predicted = self.predict(X)
         check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
         predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
-        here = locate(predicted)
-        xp = here.xp
-        truth = check_label_column(y, predicted.shape[0], here, "y")
+        where = locate(predicted)
+        xp = where.xp
+        truth = check_label_column(y, predicted.shape[0], where, "y")
         check_label_kinds(truth, self.classes_, "y")
-        right = xp.astype(_equal(predicted, truth, here), xp.float64)
-        weights = check_weights(sample_weight, right.shape[0], here, "sample_weight")
+        right = xp.astype(_equal(predicted, truth, where), xp.float64)
+        weights = check_weights(sample_weight, right.shape[0], where, "sample_weight")
         return float(
             xp.mean(right) if weights is None else xp.sum(right * weights) / xp.sum(weights)
         )
 
 
-def _equal(predicted: Any, truth: Any, here: Where) -> Any:
+def _equal(predicted: Any, truth: Any, where: Where) -> Any:
     """Row by row, where the predictions are; labels that only the host holds are compared there."""
-    if here is NUMPY:
+    if where is NUMPY:
         return predicted == truth
     if isinstance(truth, np.ndarray):
         if truth.dtype.kind not in "biuf":
-            return here.put(here.host(predicted) == truth)
-        truth = here.put(truth)
-    xp = here.xp
+            return where.put(where.host(predicted) == truth)
+        truth = where.put(truth)
+    xp = where.xp
     whole = xp.isdtype(predicted.dtype, ("integral", "bool")) and xp.isdtype(
         truth.dtype, ("integral", "bool")
     )

@@ -1,4 +1,4 @@
-"""What every regressor does with targets: read them, and say how well they are predicted."""
+"""What every regressor does with targets: read them, and score predictions."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ensemble_gpu.estimators.base import ArrayEstimator
 class ArrayRegressor(RegressorMixin, ArrayEstimator):
     """A real target; a subclass has `predict`."""
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        target = check_target(y, n_rows, place, "y")
-        return target, check_weights(w, n_rows, place, "sample_weight")
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
+        target = check_target(y, n_rows, where, "y")
+        return target, check_weights(w, n_rows, where, "sample_weight")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - prediction)^2 / sum w (y - mean)^2, at most 1."""
         predicted = self.predict(X)
         check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
         predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
-        here = locate(predicted)
-        xp = here.xp
-        y = check_target(y, predicted.shape[0], here, "y")
-        weights = check_weights(sample_weight, y.shape[0], here, "sample_weight")
+        where = locate(predicted)
+        xp = where.xp
+        y = check_target(y, predicted.shape[0], where, "y")
+        weights = check_weights(sample_weight, y.shape[0], where, "sample_weight")
         w = xp.ones_like(y) if weights is None else weights / xp.max(weights)
         mean = xp.sum(w * y) / xp.sum(w)
-        left = float(xp.sum(w * (y - here.as_float64(predicted)) ** 2))
+        left = float(xp.sum(w * (y - where.as_float64(predicted)) ** 2))
         spread = float(xp.sum(w * (y - mean) ** 2))
         if spread == 0.0:
             return 1.0 if left == 0.0 else 0.0

@@ -1,29 +1,43 @@
-"""Say so when compilation keeps the user waiting.
+"""While kernels are compiled: no garbage collection, and a word where the user has to wait.
 
 Kernels are compiled on first use and cached on disk. A first fit on a fresh install therefore takes
 some seconds longer than any later one; after two seconds of compiling this prints one line.
+
+numba makes many small objects that live until a function is compiled: Python's collector walks
+through all of them again and again, a seventh of the time, and finds nothing.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 import time
 
 from numba.core import event
 
+from ensemble_gpu.kernels.jit import cache_is_missing
+
 PATIENCE_SECONDS = 2.0
 MESSAGE = (
     "ensemble_gpu: compiling kernels for this machine; this happens once, later runs load them "
     "from the cache."
 )
+MESSAGE_WITHOUT_CACHE = (
+    "ensemble_gpu: compiling kernels for this machine, and each process will do it again: there is "
+    "no directory to keep them in. Set NUMBA_CACHE_DIR to one that can be written."
+)
 
 
 class Announcer(event.Listener):
-    """Adds up the time that our kernels take to compile; speaks once, on standard error."""
+    """Adds up the time that our kernels take to compile; speaks once, on standard error.
+
+    numba compiles under a lock of its own, and tells of functions within functions.
+    """
 
     def __init__(self) -> None:
         self.depth = 0
+        self.collects = False
         self.spent = 0.0
         self.announced = False
         self.started = 0.0
@@ -33,7 +47,11 @@ class Announcer(event.Listener):
         if not _is_ours(event):
             return
         self.depth += 1
-        if self.depth == 1 and not self.announced:
+        if self.depth > 1:
+            return
+        self.collects = gc.isenabled()
+        gc.disable()
+        if not self.announced:
             self.started = time.monotonic()
             self.timer = threading.Timer(max(0.0, PATIENCE_SECONDS - self.spent), self._speak)
             self.timer.daemon = True
@@ -43,7 +61,11 @@ class Announcer(event.Listener):
         if not _is_ours(event):
             return
         self.depth -= 1
-        if self.depth == 0 and self.timer is not None:
+        if self.depth > 0:
+            return
+        if self.collects:
+            gc.enable()
+        if self.timer is not None:
             self.timer.cancel()
             self.timer = None
             self.spent += time.monotonic() - self.started
@@ -51,7 +73,8 @@ class Announcer(event.Listener):
     def _speak(self) -> None:
         if not self.announced:
             self.announced = True
-            print(MESSAGE, file=sys.stderr, flush=True)
+            said = MESSAGE_WITHOUT_CACHE if cache_is_missing() else MESSAGE
+            print(said, file=sys.stderr, flush=True)
 
 
 def _is_ours(event: event.Event) -> bool:

@@ -29,6 +29,8 @@ APART = {"cuda", "reference"}
 COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 UNWRAPPED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+_UNCACHED: list[Any] = []
+
 
 @cache
 def digest() -> str:
@@ -61,13 +63,23 @@ class KernelCache(FunctionCache):
         super().save_overload(sig, data)
 
 
-def kernel(function: Callable[..., Any]) -> Any:
+def kernel(function: Callable[..., Any] | None = None) -> Any:
     """Compile a function that Python calls."""
+    if function is None:
+        return kernel
     compiled = njit(**COMMON)(function)
-    # No cache where no directory can be written: such a process compiles for itself alone.
-    with suppress(RuntimeError, AttributeError):
-        compiled._cache = KernelCache(compiled.py_func)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
+    try:
+        compiled._cache = KernelCache(function)
+    except RuntimeError:  # no directory can be written: this process compiles for itself alone
+        _UNCACHED.append(compiled)
     return compiled
+
+
+def cache_is_missing() -> bool:
+    """Whether kernels are compiled anew in every process, for want of a writable directory."""
+    return bool(_UNCACHED)
 
 
 def inner(

@@ -168,6 +168,14 @@ class Histograms(Protocol):
         """
         ...
 
+    def add_up(self) -> np.ndarray:
+        """The sums [group, feature, code] of the integer weights, int64 on the host.
+
+        Sums of parts of the rows add up to those of all; `choose` (kernels/reference/score.py)
+        finds in them what `split` finds.
+        """
+        ...
+
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         """Score every (feature, threshold, missing side); None where nothing can be split."""
         ...
@@ -181,10 +189,25 @@ class Histograms(Protocol):
 
 
 class Engine(TreeEngine, Protocol):
-    """Binning, histograms and evaluation on one kind of device; trees are in growing.py."""
+    """Binning, histograms and evaluation on one kind of device; trees are in tree_protocol.py.
+
+    `where` is the engine's own namespace and device. `n_workers` is how many `single` engines may
+    work side by side, each in a thread of the caller.
+    """
 
     name: str
     where: Where
+
+    @property
+    def n_workers(self) -> int: ...
+
+    def single(self) -> Engine:
+        """An engine for one of several threads; it takes the codes that this one has made."""
+        ...
+
+    def view(self, array: Any) -> Any:
+        """The array as the engine takes it: no copy, read-only where the library allows that."""
+        ...
 
     def adopt(self, array: Any) -> Any:
         """A user's array as one of `where`, the engine's own namespace; no copy."""

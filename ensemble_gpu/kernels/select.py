@@ -6,11 +6,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
-import numpy as np
-
-from ensemble_gpu.arrays.namespace import CUDA, HOST, Where, to_numpy
+from ensemble_gpu.arrays.namespace import CUDA, HOST, Where
 from ensemble_gpu.kernels.protocol import Engine
 
 _FORCED: ContextVar[str | None] = ContextVar("ensemble_gpu_engine", default=None)
@@ -50,15 +47,3 @@ def engine_for(where: Where, n_jobs: int | None = None) -> Engine:
     from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 
     return ReferenceEngine(where)
-
-
-def engine_view(engine: Engine, array: Any) -> Any:
-    """The array as the engine takes it: a read-only host view for the CPU, itself elsewhere.
-
-    Read-only, so that one compiled kernel serves writable and read-only input.
-    """
-    if engine.name != "cpu" or array is None:
-        return array
-    view: np.ndarray = to_numpy(array).view()
-    view.flags.writeable = False
-    return view

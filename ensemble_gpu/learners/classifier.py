@@ -7,28 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.learners.foreign import check_learner
 from ensemble_gpu.learners.protocol import Outcome, RoundWeights, alphas_and_errors, shares
 from ensemble_gpu.model.committee import Committee, Voice
 
 VARIANTS = ("real", "discrete")
 
 
-def check_learner(estimator: Any, variant: str) -> None:
+def check_variant(estimator: Any, variant: str) -> None:
     """Raise unless AdaBoost's `estimator` is a classifier that the variant can use."""
-    if isinstance(estimator, type):
-        raise TypeError(
-            f"estimator must be an instance of a classifier; got the class {estimator.__name__}: "
-            f"write {estimator.__name__}()."
-        )
-    needed = ("fit", "predict", "get_params", "__sklearn_tags__")
-    if not all(hasattr(estimator, name) for name in needed) or not is_classifier(estimator):
-        raise TypeError(
-            "estimator must be None (the stump) or a scikit-learn classifier, with fit and "
-            f"predict; got {estimator!r}."
-        )
+    check_learner(estimator, ("classifier",), "the stump")
     if variant not in VARIANTS:
         raise ValueError(
             f"variant must be one of {', '.join(map(repr, VARIANTS))} where an estimator is given; "

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class Round(Protocol):
     are known where rows have weights that follow the rounds (AdaBoost).
     """
 
-    name: ClassVar[str]
+    @property
+    def name(self) -> str: ...
 
     @property
     def alpha(self) -> float: ...

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.losses.links import LINKS
+from ensemble_gpu.model.link import LINKS
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
 
@@ -27,11 +27,11 @@ def array_exp(x: Any) -> Any:
 
 
 class Facts:
-    """What is known of a loss without a row; attributes of the class."""
+    """Properties of a loss that do not depend on data; attributes of the class."""
 
     name: str
     task: str  # "classification" or "regression"
-    link_name: str  # how F becomes a mean of y: losses/links.py
+    link_name: str  # how F becomes a mean of y: model/link.py
     convex: bool = True  # in F
     has_hessian: bool = True
     curvature: float | None = None  # upper bound on the second derivative, where there is one
@@ -72,7 +72,7 @@ class Loss(Facts):
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The c (shape (1,); K values for K outputs) with the least weighted mean of l(y, c).
 
-        Always finite: where the minimum is at infinity, a bounded c comes near it.
+        Always finite: where the minimum is at infinity, c is a large number of its sign.
         """
         raise NotImplementedError
 
@@ -102,35 +102,3 @@ def no_hessian(name: str) -> str:
 def scaled(weights: np.ndarray | None, y: np.ndarray) -> np.ndarray:
     """Weights over the largest of them, so that no sum overflows; ones where there are none."""
     return np.ones(y.shape[0]) if weights is None else weights / np.max(weights)
-
-
-def weighted_mean(y: np.ndarray, weights: np.ndarray | None) -> float:
-    w = scaled(weights, y)
-    return float(np.sum(w * y) / np.sum(w))
-
-
-def increasing_root(slope: Callable[[float], float], low: float, high: float) -> float:
-    """Where an increasing function crosses zero in [low, high]; an end, if it does not.
-
-    The secant through the ends, an end that stays twice counting half (the Illinois rule), and a
-    bisection at every third step, so that the interval shrinks whatever the function.
-    """
-    below, above = slope(low), slope(high)
-    if below >= 0.0 or above <= 0.0:
-        return low if below >= 0.0 else high
-    stayed = 0
-    for step in range(200):
-        if high - low <= 1e-14 * max(abs(low), abs(high)):
-            break
-        c = low + (high - low) * (below / (below - above))
-        if step % 3 == 2 or not low < c < high:
-            c = 0.5 * low + 0.5 * high
-        at = slope(c)
-        if at == 0.0:
-            return c
-        if at < 0.0:
-            low, below, above = c, at, above * (0.5 if stayed < 0 else 1.0)
-        else:
-            high, above, below = c, at, below * (0.5 if stayed > 0 else 1.0)
-        stayed = -1 if at < 0.0 else 1
-    return 0.5 * low + 0.5 * high

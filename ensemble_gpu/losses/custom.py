@@ -13,11 +13,11 @@ from ensemble_gpu.losses.base import (
     CLASSIFICATION,
     REGRESSION,
     Loss,
-    increasing_root,
     no_hessian,
     scaled,
 )
 from ensemble_gpu.losses.regression import weighted_quantile
+from ensemble_gpu.losses.roots import increasing_root
 
 ALLOWED_LINKS = {
     CLASSIFICATION: ("logistic", "margins", "linear"),
@@ -41,8 +41,8 @@ class CustomLoss(Loss):
 
     task            "regression": y real; "classification": two classes, y in {-1, +1}
     link_name       "identity" (default), "log"; for classes "logistic" (default), "margins",
-                    "linear": see losses/links.py
-    convex, curvature, calibrated, longest_step   what is known of the loss (`Facts`)
+                    "linear": see model/link.py
+    convex, curvature, calibrated, longest_step   properties of the loss (`Facts`)
 
         log_cosh = CustomLoss(lambda y, F: ..., lambda y, F: ..., name="log-cosh", convex=True)
     """
@@ -101,8 +101,8 @@ class CustomLoss(Loss):
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Where the mean gradient changes sign; a local minimum, if the loss is not convex.
 
-        Sought in [-36, 36]; for the link "identity" between the quartiles of y (where a loss that
-        forgives outliers has its minimum), or failing that between the smallest and the largest.
+        Searched in [-36, 36]; for the link "identity" between the quartiles of y (where a robust
+        loss has its minimum), and if it is not there, between the smallest and the largest y.
         """
         w = scaled(weights, y)
         y, w = y[w > 0.0].astype(np.float64), w[w > 0.0]

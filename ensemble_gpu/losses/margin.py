@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.exponentials import bounded, largest_exponent, softplus
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import CLASSIFICATION, Loss, weighted_mean
-from ensemble_gpu.losses.links import bounded, largest_exponent
+from ensemble_gpu.losses.base import CLASSIFICATION, Loss
 
 EPSILON = 2.0**-52
 
@@ -39,7 +40,7 @@ class Margin(Loss):
         raise NotImplementedError
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        share = weighted_mean((y > 0.0).astype(np.float64), weights)
+        share = weighted_mean((y > 0.0).astype(np.float64), weights, NUMPY)
         return np.array([self.minimiser(share)])
 
     def check_target(self, y: np.ndarray, name: str = "y") -> None:
@@ -165,7 +166,7 @@ class SquaredMargin(Margin):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedSquared(Margin):
-    """phi(v) = (1 - v)_+^2: the squared loss without a price for margins beyond 1.
+    """phi(v) = (1 - v)_+^2: the squared loss, but zero for margins beyond 1.
 
     Derivatives -2 y (1 - v)_+ and 2 1[v < 1]; a* = 2 eta - 1, link p = (1 + F)/2.
     Calibrated; psi(t) = t^2.
@@ -192,7 +193,7 @@ class Hinge(Margin):
     """phi(v) = (1 - v)_+.
 
     Subgradient -y where v < 1, else 0; no second derivative. a* = sign(2 eta - 1), link
-    p = (1 + F)/2, which is a score rather than a probability: a* knows only the sign.
+    p = (1 + F)/2, which is a score rather than a probability: a* depends on the sign alone.
     Calibrated; psi(t) = |t|.
     """
 
@@ -210,13 +211,6 @@ class Hinge(Margin):
 
     def minimiser(self, eta: float) -> float:
         return float(np.sign(2.0 * eta - 1.0))
-
-
-def softplus(x: Any, exp: Any) -> Any:
-    """Ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)."""
-    where = locate(x)
-    xp = where.xp
-    return xp.maximum(x, where.full(0.0, x.dtype)) + xp.log1p(exp(-xp.abs(x)))
 
 
 def shortfall(y: Any, F: Any) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.exponentials import exponentials, softmax
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import CLASSIFICATION, Loss, weighted_mean
-from ensemble_gpu.losses.links import exponentials, softmax
+from ensemble_gpu.losses.base import CLASSIFICATION, Loss
 from ensemble_gpu.losses.margin import EPSILON
 
 
@@ -52,7 +53,7 @@ class Multinomial(Loss):
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Ln of the classes' shares, of 2^-52 at least."""
         K = int(y.max()) + 1 if self.n_classes is None else self.n_classes
-        shares = [weighted_mean((y == k).astype(np.float64), weights) for k in range(K)]
+        shares = [weighted_mean((y == k).astype(np.float64), weights, NUMPY) for k in range(K)]
         return np.array([log(max(share, EPSILON)) for share in shares])
 
     def check_target(self, y: np.ndarray, name: str = "y") -> None:

@@ -1,6 +1,6 @@
 """Losses of a real target, functions of y and F; r = y - F is the residual.
 
-The minimiser over constants says what each of them estimates.
+What a loss estimates is its minimiser over constants.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.exponentials import bounded
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.parameters import check_real
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import REGRESSION, Loss, increasing_root, scaled, weighted_mean
-from ensemble_gpu.losses.links import bounded
+from ensemble_gpu.losses.base import REGRESSION, Loss, scaled
+from ensemble_gpu.losses.roots import increasing_root
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,7 @@ class Squared(Loss):
         return 2.0 * (F - y), locate(F).xp.full_like(F, 2.0)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-        return np.array([weighted_mean(y, weights)])
+        return np.array([weighted_mean(y.astype(np.float64), weights, NUMPY)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +67,8 @@ class Huber(Loss):
     """l = 1/2 r^2 where |r| <= delta, delta (|r| - delta/2) beyond; y real, link identity.
 
     Derivatives F - y cut to [-delta, delta], and 1[|r| <= delta]: the second is 0 for outliers,
-    so a Newton step must not divide by it alone. Estimates a mean that outliers cannot carry away
-    (Huber 1964): near the median for small delta, the mean for large.
+    so a Newton step must not divide by it alone. Estimates a robust mean (Huber 1964): near the
+    median for small delta, the mean for large.
     """
 
     delta: float = 1.0
@@ -160,7 +162,8 @@ class Poisson(Loss):
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """Ln of the mean; of the smallest number, -708, where all counts are zero."""
-        return np.array([log(max(weighted_mean(y, weights), float(np.finfo(np.float64).tiny)))])
+        mean = weighted_mean(y.astype(np.float64), weights, NUMPY)
+        return np.array([log(max(mean, float(np.finfo(np.float64).tiny)))])
 
     def check_target(self, y: np.ndarray, name: str = "y") -> None:
         super().check_target(y, name)

@@ -8,7 +8,6 @@ look-up per used feature.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.host.tables import add_stumps
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
-from ensemble_gpu.kernels.select import engine_for, engine_view
-from ensemble_gpu.model.inputs import rows_of
+from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.model.base import Model, canonical_bytes, check_length
+from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
 
 
@@ -98,7 +97,7 @@ def stump_values(
     return xp.take(where.put(values[:, [LEFT, RIGHT, missing_leaf]].T), leaf, axis=0)
 
 
-class AdditiveModel:
+class AdditiveModel(Model):
     """An immutable sum of stumps on the host; call it with arrays of any library.
 
     Parameters
@@ -108,36 +107,24 @@ class AdditiveModel:
     intercept : array of n_outputs values
     """
 
-    def __init__(self, rounds: Rounds, n_features: int, intercept: np.ndarray) -> None:
-        tables = _tables(rounds, len(intercept))
-        self._set(rounds, n_features, np.array(intercept, dtype=np.float64), tables)
-
-    def _set(self, rounds: Rounds, n_features: int, intercept: np.ndarray, tables: Any) -> None:
-        for name, value in {
-            "rounds": rounds, "n_features": n_features, "intercept": intercept,
-            "tables": MappingProxyType(tables),
-        }.items():  # fmt: skip
-            object.__setattr__(self, name, value)
-        owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
-        for array in [*owned, *vars(rounds).values()]:
-            array.setflags(write=False)
+    _format = b"ensemble_gpu.AdditiveModel.1"
 
     rounds: Rounds
     n_features: int
     intercept: np.ndarray
     tables: Mapping[int, Table]
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"AdditiveModel is immutable; cannot set {name!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"AdditiveModel is immutable; cannot delete {name!r}.")
+    def __init__(self, rounds: Rounds, n_features: int, intercept: np.ndarray) -> None:
+        intercept = np.array(intercept, dtype=np.float64)
+        tables = _tables(rounds, len(intercept))
+        owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
+        for array in [*owned, *vars(rounds).values()]:
+            array.setflags(write=False)
+        self._assign(rounds=rounds, n_features=n_features, intercept=intercept)
+        self._assign(tables=MappingProxyType(tables))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"rounds": self.rounds, "n_features": self.n_features, "intercept": self.intercept}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
     @property
     def n_outputs(self) -> int:
@@ -151,23 +138,13 @@ class AdditiveModel:
             f"fingerprint {self.fingerprint()[:12]})"
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AdditiveModel) and self.fingerprint() == other.fingerprint()
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint())
-
-    def fingerprint(self) -> str:
-        """SHA-256 of the canonical bytes: equal fingerprints mean equal models."""
-        digest = hashlib.sha256(b"ensemble_gpu.AdditiveModel.1")
-        sizes = [self.n_features, self.n_outputs, len(self.rounds), *self.tables]
-        digest.update(np.array(sizes, dtype="<i8").tobytes())
-        arrays = [self.intercept, *vars(self.rounds).values()]
-        arrays += [a for f in self.tables for a in vars(self.tables[f]).values()]
-        for array in arrays:
-            kind = "<f8" if array.dtype.kind == "f" else "<i8"
-            digest.update(np.ascontiguousarray(array + 0, dtype=kind).tobytes())
-        return digest.hexdigest()
+    def _canonical(self) -> Iterator[bytes]:
+        yield canonical_bytes([self.n_features, self.n_outputs, len(self.rounds), *self.tables])
+        for array in [self.intercept, *vars(self.rounds).values()]:
+            yield canonical_bytes(array)
+        for table in self.tables.values():
+            for array in vars(table).values():
+                yield canonical_bytes(array)
 
     def shape_function(self, feature: int) -> Table:
         """What feature `feature` adds to F; all zeros where no stump uses it."""
@@ -180,8 +157,7 @@ class AdditiveModel:
 
     def first(self, n_rounds: int) -> AdditiveModel:
         """The model of the first n rounds (of all, where there are fewer)."""
-        if n_rounds < 0:
-            raise ValueError(f"n_rounds must be an integer >= 0; got {n_rounds!r}.")
+        check_length("n_rounds", n_rounds)
         return AdditiveModel(self.rounds.between(0, n_rounds), self.n_features, self.intercept)
 
     @cached_property
@@ -212,10 +188,9 @@ class AdditiveModel:
         X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
         without float64 get their widest float.)
         """
-        X = rows_of(X, self.n_features)
-        where, X = locate(X), to_workplace(X)
-        engine = engine_for(locate(X), n_jobs)
-        return where.hand_over(engine.evaluate(engine_view(engine, X), self.packed))
+        X, home, where = rows_at_work(X, self.n_features)
+        engine = engine_for(where, n_jobs)
+        return home.hand_over(engine.evaluate(engine.view(X), self.packed))
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.
@@ -223,16 +198,9 @@ class AdditiveModel:
         With `rounds`, ascending numbers of rounds, only after those: the stumps between two of
         them are added as one table a feature, however many they are.
         """
-        X = rows_of(X, self.n_features)
-        home, X = locate(X), to_workplace(X)
-        where = locate(X)
+        X, source, where = rows_at_work(X, self.n_features)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
         intercept = where.put(self.intercept)[None, :]  # last, as in PackedTables
-        if rounds is None:
-            for t in range(len(self.rounds)):
-                total = total + self._one_round(X, t, where)
-                yield home.hand_over(total + intercept)
-            return
         for first, last in stages(rounds, len(self.rounds)):
             if last - first > 1:
                 between = self.rounds.between(first, last)
@@ -240,7 +208,7 @@ class AdditiveModel:
                 total = total + AdditiveModel(between, self.n_features, zero)(X)
             elif last > first:
                 total = total + self._one_round(X, first, where)
-            yield home.hand_over(total + intercept)
+            yield source.hand_over(total + intercept)
 
     def _one_round(self, X: Any, t: int, where: Where) -> Any:
         rounds = self.rounds

@@ -1,6 +1,6 @@
 """A committee of classifiers: F(x) = sum over rounds t of alpha_t h_t(x).
 
-The learners know the classes as 0 ... K - 1. What one says, h, is
+The learners are fitted to classes 0 ... K - 1. The answer h of one is
 
 a vote         -1 or +1 for two classes; for more, 1 for its class and 0 for the others (SAMME)
 a confidence   h_k = ln p_k - mean_j ln p_j of its probabilities p_k, none below `least`
@@ -12,35 +12,37 @@ votes, probabilities are proportional to exp(F_k).
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
-from ensemble_gpu.estimators.base import ArrayEstimator
-from ensemble_gpu.model.inputs import rows_of
+from ensemble_gpu.arrays.namespace import NUMPY, Where
+from ensemble_gpu.model.base import Model, NoFingerprintError, canonical_bytes, check_length
+from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.link import MARGINS, VOTES
 from ensemble_gpu.model.stages import stages
 
 
 def check_reach(learner: Any, where: Where) -> None:
-    """Raise where a learner would be given arrays that it cannot take."""
-    if where is not NUMPY and not isinstance(learner, ArrayEstimator):
+    """Raise where a learner would be given arrays that it cannot take.
+
+    Estimators of this package have `takes_any_array`; others are given NumPy arrays only.
+    """
+    if where is not NUMPY and not getattr(learner, "takes_any_array", False):
         raise ValueError(
-            f"{type(learner).__name__} takes arrays of the host; X is {where}. device='cpu' copies "
-            "X to the host; or move it there before the call."
+            f"{type(learner).__name__} works on NumPy arrays; X is {where}, and nothing is moved "
+            "silently. device='cpu' copies X to the host; an estimator of this package works where "
+            "X is."
         )
 
 
 @dataclass(frozen=True)
 class Voice:
-    """What a learner says about rows: votes (`least` is None) or confidences."""
+    """How a learner answers for rows: votes (`least` is None) or confidences."""
 
     n_classes: int
     least: float | None
@@ -55,7 +57,7 @@ class Voice:
 
     @property
     def span(self) -> float:
-        """What h can say for a class more than for another, at the most."""
+        """The largest difference between the answers for two classes."""
         if self.least is None:
             return 2.0 if self.n_outputs == 1 else 1.0
         return math.log((1.0 - self.least) / self.least)
@@ -90,17 +92,35 @@ class Voice:
         return h if self.n_outputs > 1 else h[:, 1:]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Committee:
-    """An immutable weighted sum of fitted classifiers; call it with rows."""
+class Committee(Model):
+    """An immutable weighted sum of fitted classifiers; call it with arrays of any library.
+
+    Parameters
+    ----------
+    learners : sequence of fitted classifiers, one a round
+    alphas : array of their weights
+    voice : Voice
+    n_features : int
+    """
+
+    _format = b"ensemble_gpu.Committee.1"
 
     learners: tuple[Any, ...]
     alphas: np.ndarray
-    voice: Voice = field(kw_only=True)
-    n_features: int = field(kw_only=True)
+    voice: Voice
+    n_features: int
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, learners: Sequence[Any], alphas: np.ndarray, *, voice: Voice, n_features: int
+    ) -> None:
+        self._assign(learners=tuple(learners), alphas=alphas, voice=voice, n_features=n_features)
         self.alphas.setflags(write=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "learners": self.learners, "alphas": self.alphas, "voice": self.voice,
+            "n_features": self.n_features,
+        }  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.learners)
@@ -111,18 +131,17 @@ class Committee:
 
     @property
     def largest_margin(self) -> float:
-        """F_c - max_{k != c} F_k of a row that every learner gets right with all its might."""
+        """The largest F_c - max_{k != c} F_k that the learners allow: sum_t alpha_t times span."""
         return self.voice.span * float(self.alphas.sum())
 
     def __repr__(self) -> str:
         kinds = Counter(type(learner).__name__ for learner in self.learners)
-        names = ", ".join(f"{n} {name}" for name, n in kinds.items()) or "nobody"
+        names = ", ".join(f"{n} {name}" for name, n in kinds.items()) or "no learners"
         return f"Committee({names}; {self.n_features} features, {self.n_outputs} output(s))"
 
     def first(self, n_rounds: int) -> Committee:
         """The model of the first n rounds (of all, where there are fewer)."""
-        if n_rounds < 0:
-            raise ValueError(f"n_rounds must be an integer >= 0; got {n_rounds!r}.")
+        check_length("n_rounds", n_rounds)
         return Committee(
             self.learners[:n_rounds],
             self.alphas[:n_rounds].copy(),
@@ -130,43 +149,34 @@ class Committee:
             n_features=self.n_features,
         )
 
-    def fingerprint(self) -> str:
-        """SHA-256 of the canonical bytes, where the learners' own models have one."""
-        digest = hashlib.sha256(b"ensemble_gpu.Committee.1")
+    def _canonical(self) -> Iterator[bytes]:
         least = -1.0 if self.voice.least is None else self.voice.least
-        sizes = [self.n_features, self.voice.n_classes, len(self)]
-        digest.update(np.array(sizes, dtype="<i8").tobytes())
-        digest.update(np.array([least, *self.alphas], dtype="<f8").tobytes())
+        yield canonical_bytes([self.n_features, self.voice.n_classes, len(self)])
+        yield canonical_bytes([least, *self.alphas])
         for learner in self.learners:
             own = getattr(getattr(learner, "model_", None), "fingerprint", None)
             if own is None:
-                raise TypeError(
+                raise NoFingerprintError(
                     f"{type(learner).__name__} has no fingerprint; estimators of this package have."
                 )
-            digest.update(np.array(learner.classes_, dtype="<i8").tobytes())
-            digest.update(own().encode())
-        return digest.hexdigest()
+            yield canonical_bytes(np.array(learner.classes_, dtype=np.int64))
+            yield own().encode()
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        Each learner decides for itself how many threads it takes: `n_jobs` says nothing here.
+        `n_jobs` is not used: each learner has its own.
         """
         (F,) = self.staged(X, [len(self)])
         return F
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
-        X = rows_of(X, self.n_features)
-        home, X = locate(X), to_workplace(X)
-        where = locate(X)
+        X, source, where = rows_at_work(X, self.n_features)
         for learner in self.learners[:1]:
             check_reach(learner, where)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
-        asked = range(1, len(self) + 1) if rounds is None else rounds
-        for first, last in stages(asked, len(self)):
+        for first, last in stages(rounds, len(self)):
             for t in range(first, last):
                 total = total + float(self.alphas[t]) * self.voice(self.learners[t], X, where)
-            yield home.hand_over(
-                total + 0.0
-            )  # the next stage does not depend on what becomes of it
+            yield source.hand_over(total + 0.0)  # a copy: the caller may write to it

@@ -31,16 +31,16 @@ class Words:
         text = f"{x:.{self.decimals}f}"
         return text.removeprefix("-") if float(text) == 0.0 else text
 
-    def tests(self, i: int, room: int | None = None) -> tuple[str, str]:
+    def tests(self, i: int, limit: int | None = None) -> tuple[str, str]:
         """What is true of a row that goes left and of one that goes right of node i.
 
-        A set of categories that takes more than `room` letters is cut short.
+        A set of categories that takes more than `limit` letters is cut short.
         """
         nodes, f = self.forest.nodes, int(self.forest.nodes.feature[i])
         name, threshold = self.features[f], float(nodes.threshold[i])
         if nodes.subset[i] >= 0:
             members = self._members(i, f)
-            inside = "{" + ", ".join(members if room is None else _cut(members, room)) + "}"
+            inside = "{" + ", ".join(members if limit is None else _cut(members, limit)) + "}"
             sides = [f"{name} in {inside}", f"{name} not in {inside}"]
         elif threshold == np.inf:
             sides = [f"{name} is present", f"{name} is missing"]
@@ -62,12 +62,12 @@ class Words:
             return [known[c] for c in codes if c < len(known)]
         return [str(c) for c in codes]
 
-    def values(self, i: int, room: int | None = None) -> str:
+    def values(self, i: int, limit: int | None = None) -> str:
         """The outputs of node i: one number, or several in brackets."""
         numbers = [self.number(v) for v in self.forest.nodes.value[i]]
         if len(numbers) == 1:
             return numbers[0]
-        return "[" + ", ".join(numbers if room is None else _cut(numbers, room)) + "]"
+        return "[" + ", ".join(numbers if limit is None else _cut(numbers, limit)) + "]"
 
     @property
     def shares(self) -> bool:
@@ -81,11 +81,11 @@ class Words:
         return self.classes[int(np.argmax(self.forest.nodes.value[i]))]
 
 
-def _cut(words: list[str], room: int) -> list[str]:
-    """As many of the words as `room` letters hold, one at least; and how many more there are."""
-    words = [word if len(word) <= room else word[: room - 1] + "…" for word in words]
+def _cut(words: list[str], limit: int) -> list[str]:
+    """As many words as fit into `limit` letters, at least one, and the number of the others."""
+    words = [word if len(word) <= limit else word[: limit - 1] + "…" for word in words]
     n, shown = len(words), words
-    while n > 1 and len(", ".join(shown)) > room:
+    while n > 1 and len(", ".join(shown)) > limit:
         n -= 1
         shown = [*words[:n], f"{len(words) - n} more"]
     return shown
@@ -216,8 +216,8 @@ def export_text(
     check_max_depth(max_depth)
     words = words_of(model, feature_names, class_names, category_names, decimals)
     forest = words.forest
-    span = forest._span(tree)
-    depth = forest._depths
+    span = forest.span(tree)
+    depth = forest.depths
     deepest = forest.depth(tree) if max_depth is None else max_depth
     branch: dict[int, str] = {}
     lines = []

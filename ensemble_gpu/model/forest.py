@@ -8,7 +8,6 @@ the trees, so every engine returns the same bits.
 
 from __future__ import annotations
 
-import hashlib
 import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,19 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
-from ensemble_gpu.data.categories import encode
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
-from ensemble_gpu.model.inputs import rows_of
+from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
+from ensemble_gpu.model.stages import stages
 
 # Leaves that staged predictions look up at once: bounds their memory.
 STAGED_LEAVES = 1 << 22
 
 
-class Forest:
+class Forest(Model):
     """Immutable trees on the host; call it with arrays of any library.
 
     Parameters
@@ -43,15 +43,17 @@ class Forest:
     subsets : uint64 array [subsets, words], optional
         Bit c of a row: category number c goes left.
     categories : mapping of feature to array, optional
-        The values of a categorical feature, ascending; a value's place is its number, and other
-        values count as missing.
+        The values of a categorical feature, ascending. The number of a category is the position of
+        its value; other values count as missing.
     intercept : array of n_outputs values, optional
         Zeros by default.
     average : bool
         Whether F is the mean of the trees or their sum.
     checked : bool
-        The nodes are known to be sound, because they come from sound forests.
+        The nodes come from forests that were checked, and are not checked again.
     """
+
+    _format = b"ensemble_gpu.Forest.1"
 
     nodes: Nodes
     starts: np.ndarray
@@ -79,22 +81,20 @@ class Forest:
         if intercept is None:
             intercept = np.zeros(nodes.value.shape[1])
         known = {
-            int(f): _own(values, np.float64) for f, values in sorted((categories or {}).items())
+            int(f): read_only(values, np.float64)
+            for f, values in sorted((categories or {}).items())
         }
-        for name, value in {
-            "nodes": nodes, "starts": _own(starts, np.int64), "n_features": int(n_features),
-            "subsets": _own(subsets, np.uint64), "categories": MappingProxyType(known),
-            "intercept": _own(intercept, np.float64), "average": bool(average),
-        }.items():  # fmt: skip
-            object.__setattr__(self, name, value)
+        self._assign(
+            nodes=nodes,
+            starts=read_only(starts, np.int64),
+            n_features=int(n_features),
+            subsets=read_only(subsets, np.uint64),
+            categories=MappingProxyType(known),
+            intercept=read_only(intercept, np.float64),
+            average=bool(average),
+        )
         if not checked:
             check_nodes(nodes, self.starts, self.n_features, self.subsets, known, self.intercept)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"Forest is immutable; cannot set {name!r}.")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Forest is immutable; cannot delete {name!r}.")
 
     def _options(self) -> dict[str, Any]:
         return {
@@ -105,9 +105,6 @@ class Forest:
     def __getstate__(self) -> dict[str, Any]:
         own = {"nodes": self.nodes, "starts": self.starts, "n_features": self.n_features}
         return own | self._options()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
 
     @property
     def n_outputs(self) -> int:
@@ -123,21 +120,22 @@ class Forest:
     @cached_property
     def node_ptr(self) -> np.ndarray:
         """Tree t has the nodes node_ptr[t] ... node_ptr[t + 1] - 1."""
-        return _own(np.append(self.starts, len(self.nodes)), np.int64)
+        return read_only(np.append(self.starts, len(self.nodes)), np.int64)
 
     @cached_property
-    def _depths(self) -> np.ndarray:
+    def depths(self) -> np.ndarray:
+        """Tests between the root and each node: int [nodes]."""
         return depths(self.nodes, self.starts)
 
     def depth(self, t: int = 0) -> int:
         """Tests on the longest way from root to leaf of tree t."""
-        return int(self._depths[self._span(t)].max())
+        return int(self.depths[self.span(t)].max())
 
     def n_leaves(self, t: int = 0) -> int:
-        return int((self.nodes.feature[self._span(t)] == LEAF).sum())
+        return int((self.nodes.feature[self.span(t)] == LEAF).sum())
 
-    def _span(self, t: int) -> slice:
-        """Where the nodes of tree t are."""
+    def span(self, t: int) -> slice:
+        """Which nodes belong to tree t."""
         if isinstance(t, bool) or not isinstance(t, numbers.Integral):
             raise TypeError(f"tree must be an integer; got {t!r}.")
         if not 0 <= t < self.n_trees:
@@ -145,44 +143,38 @@ class Forest:
         return slice(int(self.node_ptr[t]), int(self.node_ptr[t + 1]))
 
     def __repr__(self) -> str:
-        depth = int(self._depths.max(initial=0))
+        depth = int(self.depths.max(initial=0))
         return (
             f"Forest({self.n_trees} tree(s), {len(self.nodes)} nodes, depth {depth}, "
             f"{self.n_features} features, {self.n_outputs} output(s), "
             f"fingerprint {self.fingerprint()[:12]})"
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Forest) and self.fingerprint() == other.fingerprint()
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint())
-
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical bytes: equal fingerprints mean equal models."""
+        """SHA-256 of the canonical bytes; computed once, since forests can be large."""
         return self._fingerprint
 
     @cached_property
     def _fingerprint(self) -> str:
-        digest = hashlib.sha256(b"ensemble_gpu.Forest.1")
+        return super().fingerprint()
+
+    def _canonical(self) -> Iterator[bytes]:
         sizes = [self.n_features, self.n_outputs, self.n_trees, len(self.nodes), self.average]
         sizes += [*self.subsets.shape, len(self.categories)]
         sizes += [size for f, values in self.categories.items() for size in (f, len(values))]
-        digest.update(np.array(sizes, dtype="<i8").tobytes())
+        yield canonical_bytes(sizes)
         arrays = [self.intercept, self.starts, *vars(self.nodes).values()]
         for array in [*arrays, self.subsets, *self.categories.values()]:
-            digest.update(_canonical(array))
-        return digest.hexdigest()
+            yield canonical_bytes(array)
 
     def tree(self, t: int) -> Forest:
         """Tree t alone, without the intercept."""
-        self._span(t)
+        self.span(t)
         return self._between(int(t), int(t) + 1, np.zeros(self.n_outputs))
 
     def first(self, n_trees: int) -> Forest:
         """The model of the first n trees (of all, where there are fewer)."""
-        if n_trees < 0:
-            raise ValueError(f"n_trees must be an integer >= 0; got {n_trees!r}.")
+        check_length("n_trees", n_trees)
         return self._between(0, min(int(n_trees), self.n_trees), self.intercept)
 
     def _between(self, start: int, stop: int, intercept: np.ndarray) -> Forest:
@@ -198,7 +190,8 @@ class Forest:
     def join(cls, forests: Iterable[Forest], expected: int = 1) -> Forest:
         """One forest of the trees of all, in this order; they must agree in everything else.
 
-        They are taken one by one: of an iterator, which may say how many to expect, none is kept.
+        An iterator is read one by one, and none of its forests is kept; `expected` is their number,
+        if it is known, and saves memory.
         """
         one: Forest | None = None
         nodes, starts = Gathered(expected), []
@@ -232,24 +225,22 @@ class Forest:
         X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
         without float64 get their widest float.)
         """
-        home, engine, X = self._prepare(X, n_jobs)
-        return home.hand_over(engine.evaluate_forest(X, self.packed))
+        source, engine, X = self._prepare(X, n_jobs)
+        return source.hand_over(engine.evaluate_forest(X, self.packed))
 
     def apply(self, X: Any, n_jobs: int | None = None) -> Any:
         """The leaf of every row in every tree: int64 [n, trees], its number within the tree."""
-        home, engine, X = self._prepare(X, n_jobs)
+        source, engine, X = self._prepare(X, n_jobs)
         leaves = engine.apply_forest(X, self.packed)
-        return home.hand_over(leaves - locate(leaves).put(self.starts)[None, :])
+        return source.hand_over(leaves - locate(leaves).put(self.starts)[None, :])
 
     def _prepare(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
-        """Where X lives, the engine that works there, and X as it takes it."""
-        X = rows_of(X, self.n_features)
-        home, X = locate(X), to_workplace(X)
-        where = locate(X)
+        """Where X came from, the engine that works where it is now, and X as it takes it."""
+        X, source, where = rows_at_work(X, self.n_features)
         engine: Any = engine_for(where, n_jobs)
         if self.categories:
             X = encode(X, self.categories, where)
-        return home, engine, engine_view(engine, X)
+        return source, engine, engine.view(X)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.
@@ -259,7 +250,7 @@ class Forest:
         from scipy.sparse import csr_matrix
 
         leaves = to_numpy(self.apply(X, n_jobs)).astype(np.int64) + self.starts
-        indices, indptr = paths(self.nodes, self._depths, leaves)
+        indices, indptr = paths(self.nodes, self.depths, leaves)
         shape = (leaves.shape[0], len(self.nodes))
         return csr_matrix((np.ones_like(indices), indices, indptr), shape=shape), self.node_ptr
 
@@ -269,42 +260,25 @@ class Forest:
         With `rounds`, ascending numbers of trees, only after those. Each stage equals
         `first(n)(X)` to the last bit.
         """
-        home, engine, X = self._prepare(X, None)
+        source, engine, X = self._prepare(X, None)
         where = locate(X)
         xp = where.xp
         values, intercept = where.put(self.nodes.value), where.put(self.intercept)[None, :]
         total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
-        after = list(range(1, self.n_trees + 1)) if rounds is None else self._stages(rounds)
         leaves: Any = None
         most, done = max(1, STAGED_LEAVES // max(1, X.shape[0])), 0
-        for stage in after:
+        for _, stage in stages(rounds, self.n_trees):
             while done < stage:
                 if done % most == 0:
                     leaves = engine.apply_forest(X, self._part(done, min(done + most, len(self))))
                 total = total + xp.take(values, leaves[:, done % most], axis=0)
                 done += 1
             divisor = float(max(1, stage)) if self.average else 1.0
-            yield home.hand_over(total / divisor + intercept)
+            yield source.hand_over(total / divisor + intercept)
 
     def _part(self, start: int, stop: int) -> PackedForest:
         """Some trees for `apply_forest`; positions stay those of the whole."""
         return replace(self.packed, layouts={}, roots=self.starts[start:stop])
-
-    def _stages(self, rounds: Sequence[int]) -> list[int]:
-        """Numbers of trees, checked."""
-        stages = [0]
-        if not isinstance(rounds, Iterable):
-            raise TypeError(f"rounds must be a list of integers; got {rounds!r}.")
-        for after in rounds:
-            if isinstance(after, bool) or not isinstance(after, numbers.Integral):
-                raise TypeError(f"rounds must hold integers; got {after!r}.")
-            if not stages[-1] <= after <= self.n_trees:
-                raise ValueError(
-                    f"rounds must ascend from 0 to {self.n_trees}, the trees of the model; "
-                    f"got {after!r} after {stages[-1]!r}."
-                )
-            stages.append(int(after))
-        return stages[1:]
 
     def importances(self) -> np.ndarray:
         """How much each feature lowered the impurity: float64 [n_features], sum 1.
@@ -314,7 +288,7 @@ class Forest:
         where none has.
         """
         shares = [
-            tree_importances(self.nodes, self._span(t), self.n_features)
+            tree_importances(self.nodes, self.span(t), self.n_features)
             for t in range(self.n_trees)
             if self.node_ptr[t + 1] - self.node_ptr[t] > 1
         ]
@@ -327,21 +301,6 @@ class Forest:
         from ensemble_gpu.model.export import export_text
 
         return export_text(self, tree, **options)
-
-
-def _own(array: Any, dtype: Any) -> np.ndarray:
-    """A read-only contiguous array of the type; the caller's memory where it is that already."""
-    own = np.ascontiguousarray(array, dtype=dtype).view()
-    own.flags.writeable = False
-    return own
-
-
-def _canonical(array: np.ndarray) -> bytes:
-    """Bytes that equal arrays share: one zero, one NaN, one order, little-endian."""
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), np.nan, array + 0.0)
-    kind = {"f": "<f8", "u": "<u8"}.get(array.dtype.kind, "<i8")
-    return np.ascontiguousarray(array, dtype=kind).tobytes()
 
 
 def _check_alike(one: Forest, other: Forest) -> None:

@@ -1,4 +1,4 @@
-"""What a model takes: arrays of rows. Frames and labels are the estimators' business."""
+"""What a model takes: arrays of rows. Frames and labels are read by the estimators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import is_array, locate
+from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.namespace import Where, is_array, locate
+
+
+def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
+    """X checked and moved to where it is worked on; where it came from, and where it is now."""
+    X = rows_of(X, n_features)
+    source, X = locate(X), to_workplace(X)
+    return X, source, locate(X)
 
 
 def rows_of(X: Any, n_features: int) -> Any:

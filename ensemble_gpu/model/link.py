@@ -1,23 +1,43 @@
-"""From margins to probabilities.
+"""Links: what the outputs F of a model mean.
 
-One output F (two classes):       p = 1 / (1 + exp(-2 F)), the population minimiser of exp(-y F).
-Margins F_k (AdaBoost.MH):        p_k proportional to 1 / (1 + exp(-2 F_k)).
-Votes F_k (SAMME, multinomial):   p_k proportional to exp(F_k).
-Logistic F (two classes):         p = 1 / (1 + exp(-F)).
-Linear F:                         p = (1 + F) / 2, cut to [0, 1]; K classes: p_k proportional to it.
+            mean of y from F                F from the mean         K classes
+margins     p = 1 / (1 + e^-2F)             F = 1/2 ln(p / (1 - p))   p_k ~ 1 / (1 + e^-2F_k)
+logistic    p = 1 / (1 + e^-F)              F = ln(p / (1 - p))       p_k ~ 1 / (1 + e^-F_k)
+linear      p = (1 + F) / 2, cut to [0, 1]  F = 2 p - 1               p_k ~ (1 + F_k) / 2
+votes       p_k = e^F_k / sum_j e^F_j       F_k = ln p_k              the same
+identity    mean = F                        F = mean
+log         mean = e^F (at most e^532)      F = ln mean
 
-Far from zero different margins round to the same probability. The largest margin then keeps a
-strictly larger probability, so that argmax of the probabilities is always argmax of the margins.
+~ means proportional. margins are the outputs of AdaBoost, with 1/2 ln(p / (1 - p)) the population
+minimiser of exp(-y F), and of AdaBoost.MH; votes those of SAMME and of the multinomial loss. The
+last two are for numbers, the others for classes, where the mean is the probability of class +1.
+
+Losses use `mean` and `output`, functions of an output. Classifiers use `probabilities` [n, K]. They
+follow the same formulas and ensure one thing more. Far from zero different outputs round to the
+same probability; the largest output then keeps a strictly larger probability, so that argmax of the
+probabilities is always argmax of the outputs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from ensemble_gpu.arrays.namespace import NUMPY, Where
+from ensemble_gpu.arrays.exponentials import Exp, bounded, sigmoid, softmax
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 
 MARGINS, VOTES, LOGISTIC, LINEAR = "margins", "votes", "logistic", "linear"
+IDENTITY, LOG = "identity", "log"
 BLOCK_ROWS = 1 << 13
+
+
+class Link(NamedTuple):
+    """A row of the table above; `probabilities` is None where y is a number."""
+
+    output: Callable[[Any], Any]  # mean -> F
+    mean: Callable[[Any, Exp], Any]  # F, exp -> mean
+    probabilities: Callable[[Any, Where], Any] | None = None  # F [n, outputs], where -> [n, K]
 
 
 def as_columns(F: Any, xp: Any) -> Any:
@@ -25,42 +45,84 @@ def as_columns(F: Any, xp: Any) -> Any:
     return xp.concat([-F, F], axis=1) if F.shape[1] == 1 else F
 
 
-def _log_sigmoid(v: Any, xp: Any, zero: Any) -> Any:
+def _log(mean: Any) -> Any:
+    return locate(mean).xp.log(mean)
+
+
+def _log_odds(p: Any) -> Any:
+    xp = locate(p).xp
+    return xp.log(p) - xp.log1p(-p)
+
+
+def _log_sigmoid(v: Any, where: Where) -> Any:
     """Ln 1 / (1 + exp(-v)) without overflow."""
-    return xp.minimum(v, zero) - xp.log1p(xp.exp(-xp.abs(v)))
+    xp = where.xp
+    return xp.minimum(v, where.full(0.0, v.dtype)) - xp.log1p(xp.exp(-xp.abs(v)))
 
 
-def _two_classes(F: Any, xp: Any, below: Any) -> Any:
-    """P [n, 2] from one output: 1 for the likelier class, exp(-2 |F|) for the other, normalised.
+def _half_line(F: Any, lowest: float, where: Where) -> Any:
+    """(1 + F) / 2, cut to [lowest, 1]."""
+    xp = where.xp
+    low, one = where.full(lowest, F.dtype), where.full(1.0, F.dtype)
+    return xp.minimum(xp.maximum(0.5 + 0.5 * F, low), one)
+
+
+def _below_one(F: Any, where: Where) -> Any:
+    """The largest probability ratio of a class whose output is not the largest."""
+    return where.full(1.0 - 4.0 * float(where.xp.finfo(F.dtype).eps), F.dtype)
+
+
+def _two_classes(F: Any, where: Where) -> Any:
+    """P [n, 2] from one margin: 1 for the likelier class, exp(-2 |F|) for the other, normalised.
 
     One exp, whole columns, no choice per row: six times as fast as the formula for several.
     """
-    ratio = xp.minimum(xp.exp(-2.0 * xp.abs(F)), below)
+    xp = where.xp
+    ratio = xp.minimum(xp.exp(-2.0 * xp.abs(F)), _below_one(F, where))
     first = xp.maximum(xp.astype(F <= 0.0, F.dtype), ratio)
     second = xp.maximum(xp.astype(F >= 0.0, F.dtype), ratio)
     total = first + second
     return xp.concat([first / total, second / total], axis=1)
 
 
-def _several_classes(F: Any, link: str, where: Where, below: Any) -> Any:
-    """P [n, K] from K outputs: each class in relation to the likeliest, normalised."""
+def _several_classes(F: Any, logs: Any, where: Where) -> Any:
+    """P [n, K] proportional to e^logs: each class in relation to the likeliest, normalised."""
     xp = where.xp
-    logs = F if link == VOTES else _log_sigmoid(2.0 * F, xp, where.full(0.0, F.dtype))
     top = xp.max(F, axis=1, keepdims=True)
     p = xp.exp(logs - xp.max(logs, axis=1, keepdims=True))
-    p = xp.where(top > F, xp.minimum(p, below), p)
+    p = xp.where(top > F, xp.minimum(p, _below_one(F, where)), p)
     return p / xp.sum(p, axis=1, keepdims=True)
 
 
-def _of_rows(F: Any, link: str, where: Where) -> Any:
-    if link == LINEAR:
-        return _linear(F, where)
-    if link == LOGISTIC:
-        F = 0.5 * F
-    below = where.full(1.0 - 4.0 * float(where.xp.finfo(F.dtype).eps), F.dtype)
+def _of_margins(F: Any, where: Where) -> Any:
     if F.shape[1] == 1:
-        return _two_classes(F, where.xp, below)
-    return _several_classes(F, link, where, below)
+        return _two_classes(F, where)
+    return _several_classes(F, _log_sigmoid(2.0 * F, where), where)
+
+
+def _of_votes(F: Any, where: Where) -> Any:
+    return _two_classes(F, where) if F.shape[1] == 1 else _several_classes(F, F, where)
+
+
+def _of_lines(F: Any, where: Where) -> Any:
+    xp = where.xp
+    margins = as_columns(F, xp)
+    eps = float(xp.finfo(F.dtype).eps)
+    p = _half_line(margins, eps, where)  # p > 0, so that ln p is finite
+    highest = xp.max(p, axis=1, keepdims=True)
+    behind = margins < xp.max(margins, axis=1, keepdims=True)
+    p = xp.where(behind, xp.minimum(p, highest * (1.0 - 4.0 * eps)), p)
+    return p / xp.sum(p, axis=1, keepdims=True)
+
+
+LINKS = {
+    MARGINS: Link(lambda p: 0.5 * _log_odds(p), lambda F, exp: sigmoid(2.0 * F, exp), _of_margins),
+    LOGISTIC: Link(_log_odds, sigmoid, lambda F, where: _of_margins(0.5 * F, where)),
+    LINEAR: Link(lambda p: 2.0 * p - 1.0, lambda F, exp: _half_line(F, 0.0, locate(F)), _of_lines),
+    VOTES: Link(_log, softmax, _of_votes),
+    IDENTITY: Link(lambda mean: mean, lambda F, exp: F),
+    LOG: Link(_log, lambda F, exp: exp(bounded(F))),
+}
 
 
 def probabilities(F: Any, link: str, where: Where) -> Any:
@@ -69,26 +131,17 @@ def probabilities(F: Any, link: str, where: Where) -> Any:
     NumPy takes the rows in blocks: temporaries that stay in the cache, and that malloc does not
     hand back to the system each time, take a third of the time.
     """
+    of_rows = LINKS[link].probabilities
+    if of_rows is None:
+        allowed = ", ".join(repr(name) for name in LINKS if LINKS[name].probabilities)
+        raise ValueError(f"link must be one of {allowed} for probabilities; got {link!r}.")
     if where is not NUMPY or F.shape[0] <= BLOCK_ROWS:
-        return _of_rows(F, link, where)
+        return of_rows(F, where)
     p = where.xp.empty((F.shape[0], max(2, F.shape[1])), dtype=F.dtype)
     for start in range(0, F.shape[0], BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        p[rows, :] = _of_rows(F[rows, :], link, where)
+        p[rows, :] = of_rows(F[rows, :], where)
     return p
-
-
-def _linear(F: Any, where: Where) -> Any:
-    """(1 + F) / 2, cut to [0, 1]; for K classes in proportion to it."""
-    xp = where.xp
-    margins = as_columns(F, xp)
-    eps = float(xp.finfo(F.dtype).eps)
-    lowest = where.full(eps, F.dtype)  # p > 0, so that ln p is finite
-    p = xp.minimum(xp.maximum(0.5 + 0.5 * margins, lowest), where.full(1.0, F.dtype))
-    highest = xp.max(p, axis=1, keepdims=True)
-    behind = margins < xp.max(margins, axis=1, keepdims=True)
-    p = xp.where(behind, xp.minimum(p, highest * (1.0 - 4.0 * eps)), p)
-    return p / xp.sum(p, axis=1, keepdims=True)
 
 
 def log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -> float:
@@ -99,12 +152,3 @@ def log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -
     tiny = where.full(float(xp.finfo(p.dtype).smallest_normal), p.dtype)
     loss = -xp.log(xp.maximum(xp.sum(p * own, axis=1), tiny))
     return weighted_mean(loss, weights, where)
-
-
-def weighted_mean(values: Any, weights: Any | None, where: Where) -> float:
-    """sum w v / sum w; the plain mean without weights."""
-    xp = where.xp
-    if weights is None:
-        return float(xp.mean(values))
-    weights = weights / xp.max(weights)  # so that no sum overflows
-    return float(xp.sum(values * weights) / xp.sum(weights))

@@ -70,10 +70,10 @@ class Nodes:
 
 
 class Gathered:
-    """Nodes that are put together part by part, so that no part need be kept.
+    """Nodes of several forests in one, copied part by part, so that no part has to be kept.
 
-    There is room for `expected` parts like the first and some more, which takes no memory until it
-    is used; beyond that columns grow by doubling.
+    Columns are allocated for `expected` parts of the size of the first and an eighth more (memory
+    that the system provides when it is used); beyond that they grow by doubling.
     """
 
     def __init__(self, expected: int = 1) -> None:
@@ -86,18 +86,18 @@ class Gathered:
         for name, array in vars(part).items():
             if name == "subset" and name not in self.columns and not array.strides[0]:
                 continue
-            self._make_room(name, array, last)
+            self._reserve(name, array, last)
             by = {"left": self.n, "right": self.n, "subset": n_subsets}.get(name, 0)
             moved = array if by == 0 else np.where(array >= 0, array + by, LEAF)
             self.columns[name][self.n : last] = moved
         self.n = last
 
-    def _make_room(self, name: str, like: np.ndarray, n: int) -> None:
+    def _reserve(self, name: str, like: np.ndarray, n: int) -> None:
         old = self.columns.get(name)
         if old is not None and n <= len(old):
             return
-        room = n * self.expected * 9 // 8 if old is None else max(n, 2 * len(old))
-        new = np.empty((room, *like.shape[1:]), dtype=like.dtype)
+        capacity = n * self.expected * 9 // 8 if old is None else max(n, 2 * len(old))
+        new = np.empty((capacity, *like.shape[1:]), dtype=like.dtype)
         new[: self.n] = LEAF if old is None else old[: self.n]  # the first subset of all
         self.columns[name] = new
 

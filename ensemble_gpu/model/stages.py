@@ -6,8 +6,10 @@ import numbers
 from collections.abc import Iterable, Sequence
 
 
-def stages(rounds: Sequence[int], n_rounds: int) -> list[tuple[int, int]]:
-    """(previous, next) numbers of rounds, checked."""
+def stages(rounds: Sequence[int] | None, n_rounds: int) -> list[tuple[int, int]]:
+    """(previous, next) numbers of rounds or trees, checked; None: all of them one by one."""
+    if rounds is None:
+        return [(t, t + 1) for t in range(n_rounds)]
     if not isinstance(rounds, Iterable):
         raise TypeError(f"rounds must be a list of integers; got {rounds!r}.")
     before = 0

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model; matplotlib is imported when one is drawn."""
+"""Curves of a fitted model; matplotlib is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -8,34 +8,16 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
-from ensemble_gpu.diagnostics import EXPONENTIAL, margins, staged_errors, training_error_bound
+from ensemble_gpu.diagnostics import (
+    EXPONENTIAL,
+    check_boosted_classifier,
+    margins,
+    staged_errors,
+    training_error_bound,
+)
+from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, class_colours, pyplot, tidy
 
-# Okabe & Ito's colours, which colour-blind readers can tell apart.
-BLUE, ORANGE, GREEN, RED, PURPLE, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#666666",
-)  # fmt: skip
 STEPS = ("#9ECAE1", "#4292C6", "#08519C", "#08306B", "#000000")
-
-
-def _pyplot() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            "The pictures need matplotlib: pip install 'ensemble_gpu[plot]'."
-        ) from error
-    return plt
-
-
-def _axes(ax: Any | None) -> Any:
-    if ax is not None:
-        return ax
-    return _pyplot().subplots(figsize=(6.4, 4.2), layout="constrained")[1]
-
-
-def _tidy(ax: Any) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(alpha=0.25, linewidth=0.6)
 
 
 def plot_learning_curve(
@@ -44,9 +26,8 @@ def plot_learning_curve(
     """Training error, test error and the bound on the training error, round by round.
 
     The bound is c prod Z_t (`diagnostics.training_error_bound`), drawn where the loss is the
-    exponential one; the error axis is logarithmic,
-    and a training error of zero leaves the picture at the bottom. Rounds are logarithmic too,
-    because most happens in the first ones.
+    exponential one. The error axis is logarithmic, and a training error of zero leaves the picture
+    at the bottom. Rounds are logarithmic too, because most changes are in the first ones.
 
     Parameters
     ----------
@@ -59,9 +40,9 @@ def plot_learning_curve(
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
-    rounds = np.arange(1, estimator.n_estimators_ + 1)
     train = staged_errors(estimator, X, y)
+    rounds = np.arange(1, len(train) + 1)
+    ax = axes_or_new(ax)
     if getattr(estimator, "variant", None) in EXPONENTIAL:
         bound = training_error_bound(estimator)
         product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
@@ -82,7 +63,7 @@ def plot_learning_curve(
     ax.set_ylabel("rows classified wrong")
     ax.set_title("Learning curve")
     ax.legend(frameon=False)
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
@@ -102,10 +83,9 @@ def plot_history(history: Any, *, ax: Any = None) -> Any:
     curves = {"training": (history.training, BLUE), "validation": (history.validation, RED)}
     if not any(len(values) for values, _ in curves.values()):
         raise ValueError(
-            "The history is empty: fit with track_loss=True, early_stopping=True, callbacks, or "
-            "X_val and y_val."
+            "The history is empty: fit with early_stopping=True, callbacks, or X_val and y_val."
         )
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     for name, (values, colour) in curves.items():
         if len(values):
             rounds = np.arange(1, len(values) + 1)
@@ -117,7 +97,7 @@ def plot_history(history: Any, *, ax: Any = None) -> Any:
     ax.set_ylabel("loss")
     ax.set_title("Loss by round")
     ax.legend(frameon=False)
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
@@ -151,20 +131,22 @@ def plot_margins(
     ----------
     estimator : a fitted AdaBoostClassifier
     X, y : rows and labels
-    rounds : when to look; numbers beyond the last round mean the last
+    rounds : numbers of rounds; numbers beyond the last round mean the last
     ax : matplotlib Axes to draw on; None makes one
 
     Returns
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    check_boosted_classifier(estimator)
     last = estimator.n_estimators_
     when = sorted({min(int(t), last) for t in rounds})
+    curves = margins(estimator, X, y, when)
+    ax = axes_or_new(ax)
     colours = (
-        STEPS if len(when) <= len(STEPS) else _pyplot().cm.viridis(np.linspace(0, 1, len(when)))
+        STEPS if len(when) <= len(STEPS) else pyplot().cm.viridis(np.linspace(0, 1, len(when)))
     )
-    for t, margin, colour in zip(when, margins(estimator, X, y, when), colours, strict=False):
+    for t, margin, colour in zip(when, curves, colours, strict=False):
         share = np.arange(1, len(margin) + 1) / len(margin)
         label = f"{t} round{'s' if t != 1 else ''}"
         ax.step(np.sort(margin), share, where="post", color=colour, label=label)
@@ -179,7 +161,7 @@ def plot_margins(
     ax.set_ylabel("share of rows with a smaller margin")
     ax.set_title("Margins", pad=16)
     ax.legend(frameon=False, loc="upper left")
-    _tidy(ax)
+    tidy(ax)
     return ax
 
 
@@ -193,8 +175,8 @@ def plot_shape_functions(
 ) -> Any:
     """What single features add to F(x) = intercept + sum_f table_f(x_f), a panel each.
 
-    Two classes: above zero speaks for classes_[1]. More: a line per class. A dotted line is what
-    a missing value adds, where it is not zero.
+    Two classes: values above zero raise the probability of classes_[1]. More: a line per class. A
+    dotted line is what a missing value adds, where it is not zero.
 
     Parameters
     ----------
@@ -209,7 +191,7 @@ def plot_shape_functions(
     -------
     matplotlib Figure
     """
-    plt = _pyplot()
+    plt = pyplot()
     chosen = list(_top(estimator, n_features) if features is None else features)
     if not chosen:
         raise ValueError("there is no feature to draw: the model uses none.")
@@ -243,7 +225,7 @@ def _draw_shape(ax: Any, estimator: Any, feature: int, x: np.ndarray | None) -> 
     # The value left of a threshold holds up to it, so a step is drawn between neighbours.
     edges = np.concatenate([[low], inner, [high]])
     values = table(np.concatenate([inner, [high]]))
-    colours = _class_colours(values.shape[1])
+    colours = class_colours(values.shape[1])
     names = [str(c) for c in estimator.classes_] if values.shape[1] > 1 else ["F"]
     for k, (name, colour) in enumerate(zip(names, colours, strict=True)):
         ax.stairs(values[:, k], edges, baseline=None, color=colour, linewidth=1.4, label=name)
@@ -253,7 +235,7 @@ def _draw_shape(ax: Any, estimator: Any, feature: int, x: np.ndarray | None) -> 
     ax.set_xlim(low, high)
     if x is not None:
         _draw_density(ax, x[(x >= low) & (x <= high)])
-    _tidy(ax)
+    tidy(ax)
 
 
 def _draw_density(ax: Any, x: np.ndarray) -> None:
@@ -275,13 +257,6 @@ def _range(thresholds: np.ndarray, x: np.ndarray | None) -> tuple[float, float]:
     else:
         low = high = 0.0
     return (low, high) if high > low else (low - 0.5, high + 0.5)
-
-
-def _class_colours(n: int) -> list[Any]:
-    if n == 1:
-        return [BLUE]
-    named = [BLUE, RED, GREEN, ORANGE, PURPLE]
-    return named[:n] if n <= len(named) else list(_pyplot().cm.tab20(np.linspace(0, 1, n)))
 
 
 def _top(estimator: Any, n_features: int) -> list[int]:

@@ -10,13 +10,13 @@ import numpy as np
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import Words, check_max_depth, words_of
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.plotting.curves import GREY, _class_colours, _pyplot
+from ensemble_gpu.plotting.axes import GREY, class_colours, pyplot
 
 # Of a box, in units of one leaf's width and one level's height.
 BOX_WIDTH, BOX_HEIGHT = 0.92, 0.52
 INCHES_PER_LEVEL, MOST_INCHES = 1.1, 60.0
 # Letters for a set of categories, or for several values.
-ROOM = 28
+MOST_LETTERS = 28
 LARGEST_FONT, SMALLEST_FONT = 9.0, 3.0
 
 Node = tuple[float, int, bool]  # place across, level, whether its children are not drawn
@@ -58,7 +58,7 @@ def plot_tree(
     """
     check_max_depth(max_depth)
     words = words_of(model, feature_names, class_names, category_names, decimals)
-    span = words.forest._span(tree)
+    span = words.forest.span(tree)
     at = _layout(words.forest, span, max_depth)
     texts = {i: _text(words, i, is_cut) for i, (_, _, is_cut) in at.items()}
     longest = max(len(line) for text in texts.values() for line in text)
@@ -85,7 +85,7 @@ def plot_tree(
 
 def _layout(forest: Forest, span: slice, max_depth: int | None) -> dict[int, Node]:
     """Where the nodes are drawn: leaves side by side, a parent amid its children."""
-    nodes, depth = forest.nodes, forest._depths
+    nodes, depth = forest.nodes, forest.depths
     deepest = np.inf if max_depth is None else max_depth + 1
     shown = [i for i in range(span.start, span.stop) if depth[i] <= deepest]
     at: dict[int, Node] = {}
@@ -109,17 +109,17 @@ def _text(words: Words, i: int, is_cut: bool) -> list[str]:
     if is_cut:
         return ["...", rows]
     if nodes.feature[i] == LEAF:
-        return [words.class_of(i) or words.values(i, ROOM), rows]
-    test = words.tests(i, ROOM)[0].removesuffix(" or missing").replace("<=", "≤")
+        return [words.class_of(i) or words.values(i, MOST_LETTERS), rows]
+    test = words.tests(i, MOST_LETTERS)[0].removesuffix(" or missing").replace("<=", "≤")
     has_mean = words.forest.average and not words.shares  # boosted trees have values in leaves only
-    return [test, f"{rows}, {words.values(i, ROOM)}" if has_mean else rows]
+    return [test, f"{rows}, {words.values(i, MOST_LETTERS)}" if has_mean else rows]
 
 
 def _new_axes(n_across: float, n_levels: float, longest: int) -> Any:
     across = min(2.4, max(0.95, 0.25 + 0.073 * longest)) * n_across
     size = (max(4.0, across + 0.3), max(2.4, INCHES_PER_LEVEL * n_levels + 0.6))
     size = (min(size[0], MOST_INCHES), min(size[1], MOST_INCHES))
-    figure, ax = _pyplot().subplots(figsize=size, layout="constrained")
+    figure, ax = pyplot().subplots(figsize=size, layout="constrained")
     ax.set_axis_off()
     figure.draw_without_rendering()  # so that the axes know their size
     return ax
@@ -143,14 +143,14 @@ def _painter(words: Words, span: slice) -> Any:
     nodes = words.forest.nodes
     values, is_leaf = nodes.value, nodes.feature == LEAF
     if words.shares:
-        colours = _class_colours(values.shape[1])
+        colours = class_colours(values.shape[1])
         return lambda i: colours[int(np.argmax(values[i]))]
     if values.shape[1] > 1:
         return lambda i: GREY
     known = np.ones_like(is_leaf) if words.forest.average else is_leaf
     first = values[span, 0][known[span]]
     low, width = float(first.min()), float(np.ptp(first)) or 1.0
-    scale = _pyplot().cm.viridis
+    scale = pyplot().cm.viridis
     return lambda i: scale((float(values[i, 0]) - low) / width) if known[i] else GREY
 
 
@@ -226,7 +226,7 @@ def _draw_scores(ax: Any, x: float, level: int, scores: np.ndarray) -> None:
     """Bars on a line along the bottom of the box; scores from -1 to 1."""
     step = 0.92 * BOX_WIDTH / len(scores)
     at = x + step * (np.arange(len(scores)) - 0.5 * (len(scores) - 1))
-    colours = _class_colours(len(scores))
+    colours = class_colours(len(scores))
     bars = {"width": 0.8 * step, "bottom": level + 0.17, "color": colours, "zorder": 4}
     ax.bar(at, -0.085 * scores, **bars)  # the axis points down
     ends = x + 0.46 * BOX_WIDTH * np.array([-1.0, 1.0])
@@ -240,7 +240,7 @@ def _draw_shares(ax: Any, x: float, level: int, values: np.ndarray) -> None:
         return
     ends = np.concatenate([[0.0], np.cumsum(positive / positive.sum())])
     left, width = x - 0.46 * BOX_WIDTH, 0.92 * BOX_WIDTH
-    for k, colour in enumerate(_class_colours(len(values))):
+    for k, colour in enumerate(class_colours(len(values))):
         ax.barh(
             level + 0.19, width * (ends[k + 1] - ends[k]), height=0.06,
             left=left + width * ends[k], color=colour, zorder=4,
@@ -252,7 +252,7 @@ def _draw_legend(ax: Any, words: Words, font: float) -> None:
     from matplotlib.patches import Patch
 
     names = words.classes or []
-    colours = _class_colours(len(names)) if names else []
+    colours = class_colours(len(names)) if names else []
     handles = [Patch(color=c, label=n) for n, c in zip(names, colours, strict=True)]
     dot = Line2D([], [], marker="o", color=GREY, linestyle="", markersize=6, label="missing values")
     ax.legend(

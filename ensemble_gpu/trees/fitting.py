@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.devices import DEVICES, check_device, from_host, to_workplace
-from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.arrays.devices import DEVICES, check_device
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
@@ -24,9 +24,10 @@ from ensemble_gpu.data.parameters import (
     check_max_features,
     count_features,
 )
-from ensemble_gpu.data.rows import Rows, bin_rows
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
+from ensemble_gpu.estimators.reading import read, training_data
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
@@ -81,24 +82,31 @@ PARAMETERS = """
 
 @dataclass(frozen=True)
 class TreeData:
-    """Binned rows and what is added up over them.
+    """Binned rows, and what is added up over them.
 
-    `X` are all rows, categories as their numbers, as the engine takes them; `kept` are those of the
-    user's n_rows that are in use (None: all).
+    `X` are all rows, those that take no part as well, encoded, as the engine takes them.
     """
 
-    engine: Engine
+    binned: Binned
     X: Any
-    matrix: BinnedMatrix
     statistics: Statistics
-    categories: Categories
-    n_rows: int
-    kept: np.ndarray | None
     parameters: TreeParameters
+
+    @property
+    def engine(self) -> Engine:
+        return self.binned.engine
+
+    @property
+    def matrix(self) -> BinnedMatrix:
+        return self.binned.matrix
+
+    @property
+    def categories(self) -> Categories:
+        return self.binned.categories
 
 
 class TreeEstimator(CategoricalEstimator):
-    """`fit` of trees. A subclass reads y and says what is added up."""
+    """`fit` of trees. A subclass reads y, and has the statistics that are added up."""
 
     criterion: str
     splitter: str
@@ -120,7 +128,7 @@ class TreeEstimator(CategoricalEstimator):
     _criteria: Mapping[str, int]
     _missing_options = MISSING
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         raise NotImplementedError
 
     def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
@@ -168,34 +176,18 @@ class TreeEstimator(CategoricalEstimator):
         check_not_negative("min_impurity_decrease", self.min_impurity_decrease)
         check_not_negative("ccp_alpha", self.ccp_alpha)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
-        if self.n_jobs is not None:
-            check_jobs(self.n_jobs)
+        check_jobs(self.n_jobs)
         check_device(self.device)
 
     def _prepare(self, X: Any, y: Any, w: Any) -> TreeData:
-        home = locate(X)
-        if self.device != "cpu":
-            check_same_place(home, y=y, sample_weight=w)
-        X, y, w = (to_workplace(a, self.device) for a in (X, y, w))
-        place = locate(X)
-        X, chosen = self._read_features(X)
-        target, weights = self._read_target(y, X.shape[0], w, place)
-        rows = Rows(*(from_host(a, self.device) for a in (X, target, weights)))
-        place = locate(rows.X)
-        engine = engine_for(place, self.n_jobs)
-        here = NUMPY if engine.name == "cpu" else place
-        rows = rows.seen_by(engine)
-        keep = None if rows.weights is None else rows.weights > 0.0
-        self._learn_categories(rows.X, chosen, keep, here)
-        rows = replace(rows, X=self._encoded(rows.X, here))
-        categories, sizes = self._categories, self._categories.sizes()
-        binned = bin_rows(engine, rows, keep, self.max_bins, here, sizes, for_trees=True)
+        reading = read(self, X, y, w)
+        engine = engine_for(reading.where, self.n_jobs)
+        data = training_data(reading.seen_by(engine), engine, self.max_bins)
+        self._categories = data.categories
+        binned = data.binned(self.max_bins, n_ranges=None)
         statistics = self._statistics(binned.target, binned.weights, engine)
-        kept = None if keep is None else here.host(here.xp.nonzero(keep)[0])
-        parameters = self._parameters(binned.matrix, categories, statistics)
-        return TreeData(
-            engine, rows.X, binned.matrix, statistics, categories, X.shape[0], kept, parameters
-        )
+        parameters = self._parameters(binned.matrix, binned.categories, statistics)
+        return TreeData(binned, data.rows.X, statistics, parameters)
 
     def _parameters(
         self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics
@@ -229,8 +221,8 @@ class TreeEstimator(CategoricalEstimator):
 
     def apply(self, X: Any) -> Any:
         """The leaf of every row: int64 [n] for a tree, [n, trees] for a forest."""
-        X, place, _, _ = self._inputs(X)
-        return place.hand_over(self.model_.apply(X))
+        X, home, _, _ = self._inputs(X)
+        return home.hand_over(self.model_.apply(X))
 
     @property
     def feature_importances_(self) -> np.ndarray:

@@ -44,28 +44,28 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
                     f"class_weight must be None, {names} or a dict of labels; got {given!r}."
                 )
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and its weight, times that of its class."""
-        classes, index = check_labels(y, n_rows, place, 1, "y")
+        classes, index = check_labels(y, n_rows, where, 1, "y")
         self.classes_, self.n_classes_ = classes, len(classes)
-        weights = check_weights(w, n_rows, place, "sample_weight")
-        self._class_factor = self._class_factors(index, weights, place)
+        weights = check_weights(w, n_rows, where, "sample_weight")
+        self._class_factor = self._class_factors(index, weights, where)
         if (self._class_factor == 1.0).all():
             return index, weights
-        own = place.xp.take(place.put(self._class_factor), index)
+        own = where.xp.take(where.put(self._class_factor), index)
         own = own if weights is None else own * weights
-        if not bool(place.xp.any(own > 0.0)):
+        if not bool(where.xp.any(own > 0.0)):
             raise ValueError(
                 "Weights are zero for every row: sample_weight times class_weight, which is "
                 f"{self.class_weight!r}; at least one must be > 0."
             )
         return index, own
 
-    def _class_factors(self, index: Any, weights: Any, place: Where) -> np.ndarray:
+    def _class_factors(self, index: Any, weights: Any, where: Where) -> np.ndarray:
         """The weight of each class."""
         given = self.class_weight
         if given == "balanced":
-            return self._balanced(index, weights, place)
+            return self._balanced(index, weights, where)
         if isinstance(given, Mapping):
             labels = self.classes_.tolist()
             unknown = [label for label in given if label not in labels]
@@ -79,9 +79,9 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
             return np.array([float(given.get(label, 1.0)) for label in labels])
         return np.ones(self.n_classes_)
 
-    def _balanced(self, index: Any, weights: Any, place: Where) -> np.ndarray:
+    def _balanced(self, index: Any, weights: Any, where: Where) -> np.ndarray:
         """n / (K n_k) of the n rows that have weight, n_k of each of the K classes."""
-        xp = place.xp
+        xp = where.xp
         index = index if weights is None else index[weights > 0.0]
         sizes = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(self.n_classes_)]
         return sum(sizes) / (sum(map(bool, sizes)) * np.maximum(sizes, 1))
@@ -91,19 +91,19 @@ class TreeClassifier(ArrayClassifier, TreeEstimator):
 
     def predict_proba(self, X: Any) -> Any:
         """Shares of the classes [n, K] in the leaf of every row, averaged over trees."""
-        F, place, _ = self._outputs(X)
-        return place.hand_over(F)
+        F, home, _ = self._outputs(X)
+        return home.hand_over(F)
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba; -inf where it is 0."""
-        F, place, here = self._outputs(X)
+        F, home, where = self._outputs(X)
         with np.errstate(divide="ignore"):
-            return place.hand_over(here.xp.log(F))
+            return home.hand_over(where.xp.log(F))
 
     def predict(self, X: Any) -> Any:
         """The most probable label of every row: argmax of predict_proba, always."""
-        F, place, here = self._outputs(X)
-        return place.hand_over(self._take_labels(here.xp.argmax(F, axis=1), here))
+        F, home, where = self._outputs(X)
+        return home.hand_over(self._take_labels(where.xp.argmax(F, axis=1), where))
 
 
 class TreeRegressor(ArrayRegressor, TreeEstimator):
@@ -116,12 +116,12 @@ class TreeRegressor(ArrayRegressor, TreeEstimator):
         tags.target_tags.positive_only = self.criterion == "poisson"
         return tags
 
-    def _read_target(self, y: Any, n_rows: int, w: Any, place: Where) -> tuple[Any, Any]:
-        target = check_target(y, n_rows, place, "y")
-        weights = check_weights(w, n_rows, place, "sample_weight")
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
+        target = check_target(y, n_rows, where, "y")
+        weights = check_weights(w, n_rows, where, "sample_weight")
         if self.criterion == "poisson":
             heavy = target if weights is None else target[weights > 0.0]
-            low, total = float(place.xp.min(heavy)), float(place.xp.sum(heavy))
+            low, total = float(where.xp.min(heavy)), float(where.xp.sum(heavy))
             if low < 0.0 or total <= 0.0:
                 raise ValueError(
                     "y must be >= 0, and not all 0, for criterion='poisson'; the lowest value is "
@@ -134,5 +134,5 @@ class TreeRegressor(ArrayRegressor, TreeEstimator):
 
     def predict(self, X: Any) -> Any:
         """The predicted value of every row, in the namespace and on the device of X."""
-        F, place, _ = self._outputs(X)
-        return place.hand_over(F[:, 0])
+        F, home, _ = self._outputs(X)
+        return home.hand_over(F[:, 0])

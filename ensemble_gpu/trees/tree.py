@@ -44,8 +44,8 @@ class _OneTree(TreeEstimator):
 
     def apply(self, X: Any) -> Any:
         """The leaf of every row: int64 [n], a position among the nodes."""
-        X, place, _, _ = self._inputs(X)
-        return place.hand_over(self.model_.apply(X)[:, 0])
+        X, home, _, _ = self._inputs(X)
+        return home.hand_over(self.model_.apply(X)[:, 0])
 
     def decision_path(self, X: Any) -> Any:
         """The nodes that each row passes: a sparse indicator [n, nodes] on the host."""

@@ -30,7 +30,7 @@ from ensemble_gpu.bagging.keys import row_keys
 from ensemble_gpu.bagging.learners import OneClass
 from ensemble_gpu.kernels.host.draws import bootstrap_counts, subset_counts
 from tests.datasets import random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, STRICT
 
 TREE = DecisionTreeClassifier(random_state=0)
 STUMPS = AdaBoostClassifier(n_estimators=5)
@@ -320,7 +320,7 @@ def test_engines_agree_also_in_threads(engine):
 
 
 def test_a_foreign_learner_refuses_what_only_a_device_holds():
-    data, place = random_data(), STRICT[1]
+    data, place = random_data(), DEVICE
     model = BaggingClassifier(TREE, 2)
     with pytest.raises(ValueError, match="DecisionTreeClassifier works on NumPy arrays"):
         model.fit(place.put(data.X), place.put(data.y))
@@ -330,9 +330,9 @@ def test_a_foreign_learner_refuses_what_only_a_device_holds():
         model.predict(place.put(data.X))
 
 
-@pytest.mark.parametrize("place", STRICT, ids=str)
 @pytest.mark.parametrize("kind", [BaggingClassifier, BaggingRegressor])
-def test_a_foreign_learner_gets_a_copy_on_the_host_where_device_says_so(place: Place, kind):
+def test_a_foreign_learner_gets_a_copy_on_the_host_where_device_says_so(kind):
+    place = DEVICE
     data = random_data(n=100).with_weights()
     learner = TREE if kind is BaggingClassifier else DecisionTreeRegressor()
     expected = kind(learner, 3, random_state=0).fit(data.X, data.y, data.weights)
@@ -345,7 +345,7 @@ def test_a_foreign_learner_gets_a_copy_on_the_host_where_device_says_so(place: P
 
 
 def test_our_learners_work_on_the_host_where_device_says_so():
-    data, place = random_data(n=100), STRICT[1]
+    data, place = random_data(n=100), DEVICE
     model = BaggingClassifier(n_estimators=2, device="cpu").fit(place.put(data.X), data.y)
     assert {learner.engine_ for learner in model.estimators_} == {"cpu"}
     place.check(model.predict_proba(place.put(data.X)), "float64")

@@ -17,10 +17,10 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_gpu import AdaBoostClassifier, BoostingRegressor
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
+from tests.estimators.checks import assert_checks_pass, each_setting
 
 CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
@@ -38,9 +38,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 def test_default_parameters_are_the_documented_ones():
@@ -74,6 +74,7 @@ def sets() -> dict[str, tuple]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sets())
 def test_error_on_test_rows_is_that_of_scikit_learn_within_their_standard_error(name):
     (X, y), learner, ours, theirs, params = sets()[name]
@@ -87,6 +88,7 @@ def test_error_on_test_rows_is_that_of_scikit_learn_within_their_standard_error(
     assert abs(mine - other) < error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_grid_search_with_two_jobs_gives_the_serial_result(backend):
     X, y = load_breast_cancer(return_X_y=True)

@@ -37,6 +37,10 @@ def hist(**params: Any) -> Any:
     return HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=2, **params)
 
 
+def forest(**params: Any) -> Any:
+    return RandomForestClassifier(5, **params)
+
+
 def frame(library: Any = pandas) -> Any:
     """Column b holds labels, declared as categories."""
     columns = {name: CODES[:, f] for f, name in enumerate(NAMES)} | {"b": LABELS}
@@ -57,7 +61,7 @@ def round_info(model: Any, name: str) -> list[dict]:
     return found
 
 
-@pytest.mark.parametrize("kind", [DecisionTreeClassifier, RandomForestClassifier, hist])
+@pytest.mark.parametrize("kind", [DecisionTreeClassifier, forest, hist])
 @pytest.mark.parametrize(
     ("given", "rows"),
     [

@@ -14,6 +14,8 @@ from sklearn.model_selection import train_test_split
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from tests.trees.problems import BUNDLED, GENERATED
 
+pytestmark = pytest.mark.slow
+
 SEEDS = range(10)
 NAMES = ["twonorm", "ringnorm", "waveform", "digits", "breast cancer"]
 

@@ -156,6 +156,7 @@ def test_a_warm_start_says_what_it_cannot_do():
 # ---- what must be as it was
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("more", [0, 1], ids=["no learner is added", "one is added"])
 @pytest.mark.parametrize(
@@ -211,6 +212,7 @@ def test_categories_are_the_same_by_their_labels_not_by_their_numbers(kind):
 # ---- scores out of bag
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(NO_TREE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_score_out_of_bag_is_that_of_this_fit(kind):

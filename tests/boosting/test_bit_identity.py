@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from itertools import product
+from itertools import cycle, product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import ADVERSARIAL, Data, fingerprint, fit, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 VARIANTS = ["real", "discrete", "gentle"]
 HOLES = ["none", "abstain", "learn"]
@@ -35,14 +36,25 @@ def parameters(variant: str, holes: str) -> dict[str, Any]:
     return {"variant": variant, "missing": "abstain" if holes == "none" else holes}
 
 
-every_case = pytest.mark.parametrize(
-    ("variant", "n_classes", "weighted", "holes"),
-    list(product(VARIANTS, [2, 5], [False, True], HOLES)),
-    ids=lambda value: (
-        {True: "weighted", False: "unweighted"}.get(value, str(value))
-        if isinstance(value, bool)
-        else str(value)
-    ),
+def cases(chosen: Iterable[tuple[str, int, bool, str]]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(
+        ("variant", "n_classes", "weighted", "holes"),
+        list(chosen),
+        ids=lambda value: (
+            {True: "weighted", False: "unweighted"}.get(value, str(value))
+            if isinstance(value, bool)
+            else str(value)
+        ),
+    )
+
+
+every_case = cases(product(VARIANTS, [2, 5], [False, True], HOLES))
+# Every variant with every kind of holes; classes and weights in turn, so that each meets each.
+few_cases = cases(
+    (variant, *more, holes)
+    for (variant, holes), more in zip(
+        product(VARIANTS, HOLES), cycle([(2, False), (5, True), (5, False), (2, True)])
+    )
 )
 
 
@@ -54,7 +66,7 @@ def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, 
     assert found.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
 
 
-@every_case
+@few_cases
 def test_every_namespace_and_device_gives_the_same_model(
     place: Place, variant, n_classes, weighted, holes
 ):
@@ -108,44 +120,40 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"], indirect=True)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 5])))
+@pytest.mark.parametrize(
+    ("layout", "variant", "n_classes"),
+    [(layout, *more) for layout, more in zip(LAYOUTS, cycle(product(VARIANTS, [2, 5])))],
+)
 def test_memory_layout_and_float_width_do_not_change_the_model(engine, layout, variant, n_classes):
     data = make(n_classes, True, "abstain")
     found = fit(Data(LAYOUTS[layout](data.X), data.y, data.weights), variant=variant)
     assert found.model_.fingerprint() == standard(variant, n_classes, True, "abstain")
 
 
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_float32_on_a_device_gives_the_model_of_its_float64_copy(place):
+def test_float32_on_a_device_gives_the_model_of_its_float64_copy():
+    place = DEVICE
     data = make(2, False, "learn")
     X = place.put(data.X.astype(np.float32))
     found = AdaBoostClassifier(n_estimators=20, missing="learn").fit(X, place.put(data.y))
     assert found.model_.fingerprint() == standard("real", 2, False, "learn")
 
 
-@cache
-def one_thread(variant: str, n_classes: int, holes: str) -> str:
-    data = make(n_classes, True, holes, n=12_000, p=9)
-    return fingerprint(data, n_jobs=1, n_estimators=12, **parameters(variant, holes))
-
-
-@pytest.mark.parametrize("n_jobs", [2, 4, None])
-@pytest.mark.parametrize("holes", HOLES)
-@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 5])))
-def test_model_is_the_same_for_any_thread_count(n_jobs, holes, variant, n_classes):
-    data = make(n_classes, True, holes, n=12_000, p=9)
-    found = fingerprint(data, n_jobs=n_jobs, n_estimators=12, **parameters(variant, holes))
-    assert found == one_thread(variant, n_classes, holes)
+@pytest.mark.slow
+@few_cases
+def test_model_is_the_same_for_any_thread_count(variant, n_classes, weighted, holes):
+    data = make(n_classes, weighted, holes, n=12_000, p=9)
+    params = {"n_estimators": 12, **parameters(variant, holes)}
+    found = {fingerprint(data, n_jobs=n_jobs, **params) for n_jobs in (1, 2, 4, None)}
+    assert len(found) == 1
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_reference_engine_agrees_on_data_that_the_cpu_engine_cuts_into_parts(variant):
     data = make(5, True, "learn", n=12_000, p=9)
+    params = {"missing": "learn", "variant": variant, "n_estimators": 12}
     with use_engine("reference"):
-        found = fingerprint(data, missing="learn", variant=variant, n_estimators=12)
-    assert found == one_thread(variant, 5, "learn")
+        found = fingerprint(data, **params)
+    assert found == fingerprint(data, **params)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -159,6 +167,7 @@ def test_one_feature_shared_by_several_threads_gives_the_same_model(variant, n_j
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_fifty_rounds_are_the_first_fifty_of_five_hundred(engine, variant, n_classes):
@@ -171,6 +180,7 @@ def test_fifty_rounds_are_the_first_fifty_of_five_hundred(engine, variant, n_cla
     assert long.first(50).fingerprint() == short.fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_engines_agree_after_five_hundred_rounds(variant):
     data = make(5, True, "learn")
@@ -192,9 +202,16 @@ def assert_finite(estimator: AdaBoostClassifier, X: np.ndarray) -> None:
         assert np.isfinite(array).all()
 
 
-@pytest.mark.parametrize("missing", ["abstain", "learn"])
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", ADVERSARIAL)
+# Where nothing is missing, what is done with missing values changes nothing.
+ROUGH = [
+    (name, variant, missing)
+    for name, variant in product(ADVERSARIAL, VARIANTS)
+    for missing in (["abstain", "learn"] if "missing" in name else ["abstain"])
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "variant", "missing"), ROUGH)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, missing):
     data = ADVERSARIAL[name]()
     params = {"variant": variant, "missing": missing, "n_estimators": 40}
@@ -202,7 +219,7 @@ def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, m
     assert_finite(found, data.X)
     with use_engine("reference"):
         assert found.model_.fingerprint() == fingerprint(data, **params)
-    place = STRICT[1]
+    place = DEVICE
     there = AdaBoostClassifier(**params)
     there.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
     assert found.model_.fingerprint() == there.model_.fingerprint()
@@ -228,6 +245,7 @@ def test_five_thousand_rounds_on_separable_data_stay_finite(variant):
     assert_finite(found, data.X)
 
 
+@pytest.mark.slow
 def test_five_thousand_rounds_on_separable_data_are_the_same_on_the_reference_engine():
     data = separable(60)
     found = fingerprint(data, n_estimators=5000)

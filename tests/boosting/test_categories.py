@@ -17,7 +17,6 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss, mean_squared_error
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from ensemble_gpu import (
@@ -36,6 +35,7 @@ from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.boosting.bad import Bad, on
 from tests.datasets import Data, fitted_state
+from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.places import Place
 
 KINDS = [BoostingClassifier, BoostingRegressor]
@@ -281,7 +281,10 @@ def test_a_choice_of_no_feature_changes_nothing(kind, given):
 def test_the_exponential_loss_of_categories_is_boosted_by_trees():
     data = classes()
     model = BoostingClassifier(
-        "exponential", categorical_features=CATEGORICAL, n_estimators=30, track_loss=True
+        "exponential",
+        categorical_features=CATEGORICAL,
+        n_estimators=30,
+        callbacks=[lambda info: None],
     ).fit(data.X, data.y)
     assert isinstance(model.model_, Forest)
     assert model.history_.training[-1] < 0.8 * model.history_.training[0]
@@ -326,6 +329,7 @@ def on_half(ours: Any, peer: Any, y: np.ndarray, score: Callable[..., float]) ->
     return [score(y[rest], getattr(m, "predict_proba", m.predict)(X[rest])) for m in models]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_log_loss_is_that_of_hist_gradient_boosting(size):
     y = (many()[1] > 0.0).astype(np.int64)
@@ -336,6 +340,7 @@ def test_log_loss_is_that_of_hist_gradient_boosting(size):
     assert on_half(blind, ours, y, log_loss)[0] > 1.1 * found[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     y = many()[1]
@@ -420,6 +425,7 @@ def test_packed_gradients_give_one_model_on_both_engines(case, monkeypatch):
         assert case.fit().model_ == here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["fine", "packed"])
 @every_case
 def test_threads_and_kept_sums_do_not_change_the_model(case, form, monkeypatch):
@@ -678,9 +684,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- bad input ---------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ def assert_never_rises(losses: list[float]) -> None:
     assert (np.diff(losses) <= rounding).all(), np.diff(losses).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "weighted"), [(0.1, False), (1.0, False), (1.0, True)])
 @pytest.mark.parametrize(("stump", "n_classes"), list(product(STUMPS, [2, 3])))
 @pytest.mark.parametrize("name", CLASSIFICATION)
@@ -166,7 +167,7 @@ def test_a_constant_step_never_raises_a_loss_of_bounded_curvature(name, n_classe
 @pytest.mark.parametrize(("name", "n_classes"), list(product(CLASSIFICATION, [2, 3])))
 def test_history_is_the_loss_of_staged_outputs(name, n_classes):
     data = random_data(n_classes, n=150).with_missing().with_weights()
-    found = fit_classes(data, name, step="line_search", track_loss=True)
+    found = fit_classes(data, name, step="line_search", callbacks=[lambda info: None])
     risk = Risk(classification_loss(name, n_classes), data, n_classes)
     expected = [risk(F) for F in outputs(found, data.X)[1:]]
     np.testing.assert_allclose(found.history_.training, expected, rtol=3e-7)
@@ -175,7 +176,7 @@ def test_history_is_the_loss_of_staged_outputs(name, n_classes):
 @pytest.mark.parametrize("loss", REGRESSIONS, ids=repr)
 def test_history_is_the_loss_of_staged_predictions(loss):
     data = regression().with_missing().with_weights()
-    found = fit_target(data, loss, track_loss=True)
+    found = fit_target(data, loss, callbacks=[lambda info: None])
     expected = [Risk(loss, data)(F) for F in outputs(found, data.X)[1:]]
     np.testing.assert_allclose(found.history_.training, expected, rtol=1e-6)
 

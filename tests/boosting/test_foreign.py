@@ -18,13 +18,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
-from tests.places import STRICT, Place
+from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.places import DEVICE, Place
 
 TREE = DecisionTreeClassifier(max_depth=2)
 
@@ -49,6 +49,7 @@ def boosted(learner: Any = TREE, **params: Any) -> AdaBoostClassifier:
 # --- scikit-learn's AdaBoost is the discrete variant ------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -155,6 +156,7 @@ def test_real_rounds_are_those_of_real_adaboost(learner, rate):
     np.testing.assert_allclose(ours.history_.training, np.cumprod(ours.errors_), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 @pytest.mark.parametrize("learner", LEARNERS[:3], ids=str)
 def test_real_rounds_with_three_classes_are_those_of_samme_r(learner, rate):
@@ -481,12 +483,12 @@ def test_parameters_of_the_learner_can_be_searched():
     ]  # fmt: skip
 
 
-@parametrize_with_checks([
+@each_setting([
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
 ])  # fmt: skip
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- arrays of other libraries and devices ----------------------------------------------------
@@ -515,6 +517,7 @@ def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
         place.check(stage, "float64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("variant", ["real", "discrete"])
 def test_exact_trees_of_this_package_boost_as_those_of_scikit_learn(
@@ -544,9 +547,9 @@ def test_fingerprints_tell_models_apart():
 
 
 def test_learners_of_the_host_refuse_other_devices_and_say_how():
-    strict = STRICT[1]
+    strict = DEVICE
     X, y = strict.put(TWO.X), strict.put(TWO.y)
-    with pytest.raises(ValueError, match=r"DecisionTreeClassifier takes .*device1.*device='cpu'"):
+    with pytest.raises(ValueError, match=r"DecisionTreeClassifier works .*device1.*device='cpu'"):
         boosted().fit(X, y)
     ours = boosted(device="cpu").fit(X, y)
     p = ours.predict_proba(X)

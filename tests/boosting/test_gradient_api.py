@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss, Huber, Logistic, Quantile
 from tests.datasets import Data, fitted_state, random_data
-from tests.places import STRICT, Place
+from tests.places import DEVICE, Place
 
 LABELS = {"integers": np.array([4, 7, 9]), "strings": np.array(["no", "so-so", "yes"])}
 CLASSIFIED = list(product(CLASSIFICATION, [2, 3]))
@@ -219,7 +219,7 @@ def test_targets_of_any_real_type_are_read_on_a_device(place: Place, dtype):
 
 
 def test_a_model_trained_on_a_device_predicts_on_numpy():
-    data, place = regression_data(60), STRICT[1]
+    data, place = regression_data(60), DEVICE
     there = regressor("huber").fit(place.put(data.X), place.put(data.y))
     here = regressor("huber").fit(data.X, data.y)
     assert there.engine_ == "reference"
@@ -227,7 +227,7 @@ def test_a_model_trained_on_a_device_predicts_on_numpy():
 
 
 def test_string_labels_with_features_on_a_device_come_back_on_the_host():
-    data, place = random_data(3, n=60), STRICT[2]
+    data, place = random_data(3, n=60), DEVICE
     y = LABELS["strings"][data.y]
     estimator = classifier(n_estimators=4).fit(place.put(data.X), y)
     predicted = estimator.predict(place.put(data.X))
@@ -295,8 +295,8 @@ GRADIENT = {
     "min_samples_leaf": 1, "subsample": 1.0, "max_features": None,
     "monotonic_cst": None, "max_bins": 255, "categorical_features": "from_dtype",
     "categorical_split": "subset", "missing": "abstain", "early_stopping": False,
-    "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None, "gram_memory": 2**30,
-    "track_loss": False, "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
+    "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
+    "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
 }  # fmt: skip
 
 

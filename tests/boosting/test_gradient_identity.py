@@ -20,7 +20,7 @@ from ensemble_gpu.boosting.integers import FINE_ROWS
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 ROUNDS = 6
 
@@ -151,8 +151,7 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", FEW, ids=str)
+@pytest.mark.parametrize(("case", "layout"), list(zip(FEW, cycle(LAYOUTS))), ids=str)
 def test_memory_layout_and_float_width_do_not_change_the_model(case, layout):
     data = make(case)
     found = case.estimator().fit(LAYOUTS[layout](data.X), data.y, data.weights)
@@ -182,6 +181,7 @@ MIDDLE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [2, 4])
 @pytest.mark.parametrize("case", [*LARGE, *MIDDLE], ids=str)
 def test_the_model_is_the_same_for_any_thread_count(case, n_jobs):
@@ -204,7 +204,7 @@ def test_a_last_block_without_a_drawn_row_is_not_left_as_it_was():
 
 
 def test_a_device_agrees_on_many_rows():
-    case, place = LARGE[1], STRICT[1]
+    case, place = LARGE[1], DEVICE
     data = make(case)
     found = case.estimator().fit(*map(place.put, (data.X, data.y, data.weights)))
     assert found.model_.fingerprint() == standard(case)
@@ -302,11 +302,14 @@ ROUGH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ROUGH, ids=str)
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, case):
     data = ADVERSARIAL[name]()
-    found = case.estimator(n_estimators=20, track_loss=True).fit(data.X, data.y, data.weights)
+    found = case.estimator(n_estimators=20, callbacks=[lambda info: None]).fit(
+        data.X, data.y, data.weights
+    )
     for array in (
         found.model_.rounds.values, found.model_.intercept, found.errors_, found.alphas_,
         found.feature_importances_, found.history_.training, found.decision_function(data.X),

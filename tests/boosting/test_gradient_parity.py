@@ -31,6 +31,8 @@ from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegress
 from ensemble_gpu.losses import Huber
 from tests.datasets import Data
 
+pytestmark = pytest.mark.slow
+
 RATE = 0.1
 ALONE = {"learning_rate": RATE, "n_jobs": 1}
 TWO_LEAVES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -15,14 +16,16 @@ from ensemble_gpu import AdaBoostClassifier, AdditiveModel
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.model.additive import Rounds
 from tests.datasets import fit, random_data
-from tests.places import STRICT
+from tests.places import DEVICE
 
 VARIANTS = ["real", "discrete", "gentle"]
 CASES = list(product(VARIANTS, [2, 4]))
-FITTED = {
-    (variant, k): fit(random_data(k, n=120), variant=variant, n_estimators=6)
-    for variant, k in CASES
-}
+
+
+@cache
+def fitted(variant: str, n_classes: int) -> AdaBoostClassifier:
+    return fit(random_data(n_classes, n=120), variant=variant, n_estimators=6)
+
 
 inputs = hnp.arrays(
     st.sampled_from([np.float32, np.float64]),
@@ -75,9 +78,10 @@ def assert_agreement(estimator: AdaBoostClassifier, X: np.ndarray) -> None:
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(X=inputs)
 def test_predict_is_the_argmax_of_proba_and_margin_on_every_input(case, X):
-    assert_agreement(FITTED[case], X)
+    assert_agreement(fitted(*case), X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(data=st.data())
@@ -110,7 +114,7 @@ def test_thousands_of_rounds_on_separable_data_still_agree():
 def test_binary_and_multiclass_probabilities_follow_their_links(case):
     variant, n_classes = case
     X = random_data(n_classes, seed=5).X
-    F, proba = FITTED[case].decision_function(X), FITTED[case].predict_proba(X)
+    F, proba = fitted(*case).decision_function(X), fitted(*case).predict_proba(X)
     if n_classes == 2:
         expected = np.stack([1 / (1 + np.exp(2 * F)), 1 / (1 + np.exp(-2 * F))], axis=1)
     else:
@@ -141,15 +145,15 @@ def test_staged_methods_are_those_of_the_truncated_models(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_predictions_on_a_device_are_those_of_numpy(case, place):
+def test_predictions_on_a_device_are_those_of_numpy(case):
+    place = DEVICE
     X = random_data(case[1], seed=6).with_missing().X
     there = place.put(X)
     for method in ("predict", "decision_function"):
-        found = getattr(FITTED[case], method)(there)
-        np.testing.assert_array_equal(place.host(found), getattr(FITTED[case], method)(X))
+        found = getattr(fitted(*case), method)(there)
+        np.testing.assert_array_equal(place.host(found), getattr(fitted(*case), method)(X))
     np.testing.assert_allclose(
-        place.host(FITTED[case].predict_proba(there)), FITTED[case].predict_proba(X), rtol=1e-14
+        place.host(fitted(*case).predict_proba(there)), fitted(*case).predict_proba(X), rtol=1e-14
     )
 
 
@@ -160,6 +164,7 @@ def test_staged_predictions_of_a_model_without_rounds_are_empty():
     assert len(list(estimator.staged_predict(np.zeros((2, 6))))) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2, None])
 def test_predictions_do_not_depend_on_the_number_of_threads(n_jobs):
     data = random_data(3, n=30_000)
@@ -170,7 +175,7 @@ def test_predictions_do_not_depend_on_the_number_of_threads(n_jobs):
 
 
 def test_the_number_of_rows_at_once_does_not_change_a_prediction():
-    estimator, X = FITTED["real", 4], random_data(4, n=3000, seed=7).X
+    estimator, X = fitted("real", 4), random_data(4, n=3000, seed=7).X
     together = estimator.decision_function(X)
     alone = np.concatenate([estimator.decision_function(X[i : i + 1]) for i in range(0, 3000, 101)])
     np.testing.assert_array_equal(together[::101], alone)

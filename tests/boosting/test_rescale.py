@@ -13,11 +13,11 @@ from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.loop import boost
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rules import rule_for
-from ensemble_gpu.boosting.strategy import Stump
 from ensemble_gpu.data.matrix import bin_matrix, sort_by_class
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Criterion, Layout
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.learners.stump import Stump
 from tests.datasets import Data, random_data
 
 VARIANTS = ["real", "discrete", "gentle"]

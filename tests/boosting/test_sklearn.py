@@ -12,10 +12,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
+from tests.estimators.checks import assert_checks_pass, each_setting
 
 CHECKED = [
     AdaBoostClassifier(n_estimators=20),
@@ -48,9 +48,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 def test_default_parameters_are_the_documented_ones():
@@ -76,6 +76,7 @@ def test_iris_in_a_pipeline_with_string_labels():
     assert np.mean(predicted == y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_grid_search_with_two_jobs_gives_the_serial_result(backend):
     data = random_data(n=200)
@@ -100,6 +101,7 @@ def test_a_grid_of_numpy_values_is_accepted():
     assert search.fit(data.X, data.y).best_estimator_.n_estimators_ > 0
 
 
+@pytest.mark.slow
 def test_fits_in_threads_of_joblib_give_the_models_of_fits_one_after_the_other():
     sets = [random_data(seed=seed, n=9000, p=12) for seed in range(4)]
 

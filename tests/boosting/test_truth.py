@@ -43,6 +43,7 @@ def test_stumps_and_alphas_are_those_of_brute_force(engine, variant, n_classes, 
     assert_same_rounds(found, truth)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["abstain", "learn"])
 @pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 4])))
 def test_missing_values_are_treated_as_by_brute_force(engine, variant, n_classes, missing):
@@ -56,6 +57,7 @@ def test_missing_values_are_treated_as_by_brute_force(engine, variant, n_classes
             assert SIDE[found.model_.rounds.missing_leaf[t]] == stump.missing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_brute_force_agrees_on_more_random_data(seed):
     data = random_data(n=40, p=4, seed=100 + seed)

@@ -298,7 +298,6 @@ def test_the_training_loss_is_recorded_where_somebody_watches():
     X, y = NUMBERS.X, NUMBERS.y
     for estimator, length in [
         (BoostingRegressor("huber", n_estimators=5), 0),
-        (BoostingRegressor("huber", n_estimators=5, track_loss=True), 5),
         (BoostingRegressor("huber", n_estimators=5, callbacks=[lambda info: None]), 5),
         (BoostingRegressor(n_estimators=5), 5),
     ]:
@@ -310,14 +309,13 @@ def test_the_training_loss_is_recorded_where_somebody_watches():
 
 def test_watching_does_not_change_the_model():
     plain = BoostingRegressor("huber", n_estimators=8).fit(NUMBERS.X, NUMBERS.y)
-    watched = BoostingRegressor("huber", n_estimators=8, callbacks=[print], track_loss=True)
-    watched.set_params(callbacks=[lambda info: None])
+    watched = BoostingRegressor("huber", n_estimators=8, callbacks=[lambda info: None])
     assert watched.fit(NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS).model_ == plain.model_
 
 
 def test_training_losses_of_a_subsample_are_those_of_all_rows():
     estimator = BoostingRegressor("huber", n_estimators=6, subsample=0.5, random_state=0)
-    estimator.set_params(track_loss=True).fit(NUMBERS.X, NUMBERS.y)
+    estimator.set_params(callbacks=[lambda info: None]).fit(NUMBERS.X, NUMBERS.y)
     value = regression_loss("huber").value
     stages = estimator.model_.staged(NUMBERS.X)
     expected = [value(NUMBERS.y, F[:, 0]).mean() for F in stages]

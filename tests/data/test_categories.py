@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.data.categories import Categories, Chosen, choose, encode, learn, number
+from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.data.categories import Categories, Chosen, choose, learn, number
 from tests.places import NARROW, NUMPY, Place
 
 nan = np.nan

@@ -9,7 +9,7 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.exponential import LARGEST, powers
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
-from tests.places import STRICT, Place
+from tests.places import DEVICE
 
 CPU = CpuEngine(1)
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, LARGEST, -LARGEST, 5e-324, -5e-324, np.log(2.0)])
@@ -49,8 +49,8 @@ def test_cpu_and_reference_give_the_same_bits(largest):
     np.testing.assert_array_equal(CPU.exp(x), ReferenceEngine(locate(x)).exp(x))
 
 
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_every_device_gives_the_same_bits(place: Place):
+def test_a_device_gives_the_same_bits():
+    place = DEVICE
     x = grid(50.0, 2001)
     there = place.put(x)
     found = ReferenceEngine(locate(there)).exp(there)

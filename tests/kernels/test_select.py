@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import ensemble_gpu
 from ensemble_gpu import use_engine
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.kernels.select import engine_for, engine_view
+from ensemble_gpu.kernels.select import engine_for
 from tests.places import STRICT, Place
 
 
@@ -46,7 +50,31 @@ def test_an_unknown_engine_is_refused_with_the_names_of_the_known():
 
 def test_the_cpu_engine_sees_the_memory_of_the_array_and_cannot_write_it():
     X = np.zeros((3, 2))
-    view = engine_view(engine_for(locate(X)), X)
+    view = engine_for(locate(X)).view(X)
     assert np.shares_memory(view, X)
     assert not view.flags.writeable
     assert X.flags.writeable
+
+
+def test_engines_say_how_many_work_side_by_side():
+    where = locate(np.zeros(1))
+    engine = engine_for(where, 3)
+    assert (engine.n_workers, engine.single().n_workers) == (3, 1)
+    with use_engine("reference"):
+        reference = engine_for(where, 3)
+    assert reference.n_workers == 1
+    assert reference.single() is reference
+
+
+@pytest.mark.parametrize("place", STRICT, ids=str)
+def test_the_reference_engine_takes_arrays_as_they_are(place: Place):
+    X = place.put([0.0])
+    assert engine_for(locate(X)).view(X) is X
+
+
+def test_no_algorithm_asks_for_the_name_of_an_engine():
+    """It asks the engine for what it needs: where it works, a view, how many work side by side."""
+    package = Path(ensemble_gpu.__file__).parent
+    rooms = ("estimators", "trees", "bagging", "boosting", "learners", "data", "model")
+    for path in (path for room in rooms for path in (package / room).rglob("*.py")):
+        assert not re.search(r"engine\.name\s*(==|!=|in)", path.read_text()), path

@@ -1,4 +1,4 @@
-"""Probabilities and the log-loss."""
+"""The table of links, probabilities and the log-loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.model.link import log_loss, probabilities
+from ensemble_gpu.model.link import LINKS, log_loss, probabilities
 from tests.places import Place
 
 wild = st.one_of(st.sampled_from([0.0, 5.0, -5.0, 300.0, -300.0]), st.floats(-1e4, 1e4, width=32))
@@ -99,3 +99,35 @@ def test_many_rows_have_the_probabilities_of_few(place: Place):
         few = place.put(F[9_000:9_010])
         alone = place.host(probabilities(few, link, locate(few)))
         np.testing.assert_array_equal(p[9_000:9_010], alone)
+
+
+OF_CLASSES = [name for name, link in LINKS.items() if link.probabilities is not None]
+
+
+@pytest.mark.parametrize("link", [name for name in OF_CLASSES if name != "votes"])
+@given(F=hnp.arrays(np.float64, 7, elements=st.floats(-1e4, 1e4)))
+def test_the_probability_of_the_second_class_is_the_mean(link, F):
+    p = probabilities(F[:, None], link, locate(F))[:, 1]
+    np.testing.assert_allclose(p, LINKS[link].mean(F, np.exp), rtol=1e-12, atol=1e-15)
+
+
+@given(F=hnp.arrays(np.float64, (3, 4), elements=st.floats(-1e4, 1e4)))
+def test_the_probabilities_of_votes_are_their_means(F):
+    p = probabilities(F, "votes", locate(F))
+    np.testing.assert_allclose(p, LINKS["votes"].mean(F, np.exp), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_the_output_of_a_mean_has_that_mean(place: Place, link):
+    mean = place.put(np.array([[0.125, 0.625, 0.25], [0.5, 0.375, 0.125]]))  # rows of sum 1
+    F = LINKS[link].output(mean)
+    place.check(F, "float64")
+    again = place.host(LINKS[link].mean(F, locate(F).xp.exp))
+    np.testing.assert_allclose(again, place.host(mean), rtol=1e-14)
+
+
+@pytest.mark.parametrize("link", ["identity", "log"])
+def test_links_of_numbers_have_no_probabilities(link):
+    F = np.zeros((2, 1))
+    with pytest.raises(ValueError, match=f"link must be one of .*'margins'.*; got '{link}'"):
+        probabilities(F, link, locate(F))

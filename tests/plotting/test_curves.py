@@ -174,7 +174,7 @@ def test_an_empty_history_says_how_to_fill_it(two):
     for draw in (model.history_.plot, lambda: plotting.plot_history(model)):
         with pytest.raises(ValueError, match="history is empty") as caught:
             draw()
-        for way in ("track_loss=True", "early_stopping=True", "callbacks", "X_val and y_val"):
+        for way in ("early_stopping=True", "callbacks", "X_val and y_val"):
             assert way in str(caught.value)
     assert not plt.get_fignums()  # no empty picture is left behind
 
@@ -200,3 +200,12 @@ def test_shape_functions_of_a_boosted_classifier_name_the_classes():
     figure = plotting.plot_shape_functions(model, n_features=3)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
     figure.canvas.draw()
+
+
+@pytest.mark.parametrize("draw", [plotting.plot_learning_curve, plotting.plot_margins])
+def test_curves_of_classes_refuse_a_regressor_and_leave_no_empty_picture(draw):
+    X, y = load_diabetes(return_X_y=True)
+    model = BoostingRegressor(n_estimators=2).fit(X, y)
+    with pytest.raises(TypeError, match=r"boosted classifier .*; got BoostingRegressor"):
+        draw(model, X, y)
+    assert not plt.get_fignums()

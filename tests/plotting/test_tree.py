@@ -16,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from ensemble_gpu import BoostingClassifier
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import _cut
-from ensemble_gpu.plotting.tree import ROOM, plot_tree
+from ensemble_gpu.plotting.tree import MOST_LETTERS, plot_tree
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.model.trees import from_sklearn, random_forest
 
@@ -118,12 +118,12 @@ def test_sets_of_categories_are_cut_short_and_the_tree_is_named():
         ax = plot_tree(forest, t)
         assert ax.get_title() == f"Tree {t} of 5"
         sets = [text.split("{")[1] for text in texts(ax) if " in {" in text]
-        assert all(len(inside) <= ROOM + 1 for inside in sets)
+        assert all(len(inside) <= MOST_LETTERS + 1 for inside in sets)
         assert any(inside.endswith(" more}") for inside in sets)
 
 
 @pytest.mark.parametrize(
-    ("words", "room", "shown"),
+    ("words", "limit", "shown"),
     [
         ([], 9, []),
         (["fig"], 9, ["fig"]),
@@ -133,8 +133,8 @@ def test_sets_of_categories_are_cut_short_and_the_tree_is_named():
         (["gooseberry", "fig"], 6, ["goose…", "1 more"]),
     ],
 )
-def test_words_are_cut_where_the_room_ends(words, room, shown):
-    assert _cut(words, room) == shown
+def test_words_are_cut_where_the_limit_is_reached(words, limit, shown):
+    assert _cut(words, limit) == shown
 
 
 @pytest.fixture(scope="module")

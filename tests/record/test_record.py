@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
+import ensemble_gpu
 from ensemble_gpu import use_engine
-from tests.record.fits import FITS, GROUPS, comparable, read_record
+from ensemble_gpu.boosting.steps import STEPS
+from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from tests.record.data import data
+from tests.record.fits import FITS, GROUPS, PARAMETERS, comparable, read_record
 
 RECORDED = read_record()
 
@@ -33,3 +40,42 @@ def test_the_model_is_the_one_on_record(name):
             f"{name!r} gives another model: {found[:16]}, on record is {recorded[:16]}.\n{fit}",
             pytrace=False,
         )
+
+
+def recorded(kind: str, parameter: str) -> set[Any]:
+    """The values of a parameter in the fits of an estimator (a class of losses: its name)."""
+    own = [fit.estimator for fit in FITS.values() if fit.estimator.kind == kind]
+    values = [made.changes.get(parameter, PARAMETERS[kind][parameter]) for made in own]
+    return {getattr(value, "name", str(value)) for value in values}
+
+
+def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record():
+    classifiers = {"DecisionTreeClassifier", "RandomForestClassifier"}
+    regressors = {"DecisionTreeRegressor", "RandomForestRegressor"}
+    boosted = {"BoostingClassifier", "BoostingRegressor"}
+    public = {name for name in ensemble_gpu.__all__ if name.endswith(("Classifier", "Regressor"))}
+    assert {fit.estimator.kind for fit in FITS.values()} == public
+    assert recorded("AdaBoostClassifier", "variant") == {"real", "discrete", "gentle", "logit"}
+    assert recorded("AdaBoostClassifier", "multiclass") == {"shared", "single"}
+    assert recorded("AdaBoostClassifier", "missing") >= {"abstain", "learn"}
+    assert recorded("BoostingClassifier", "loss") >= {*CLASSIFICATION}
+    assert recorded("BoostingRegressor", "loss") >= {*REGRESSION}
+    for kind in boosted:
+        assert recorded(kind, "step") == {*STEPS}
+        assert recorded(kind, "missing") >= {"abstain", "learn"}
+        assert recorded(kind, "subsample") >= {"0.5", "1.0"}
+    for kind in classifiers:
+        assert recorded(kind, "criterion") >= {"gini", "entropy", "error"}
+    for kind in regressors:
+        assert recorded(kind, "criterion") == {"squared_error", "poisson"}
+    for kind in boosted | classifiers | regressors:
+        assert len(recorded(kind, "categorical_features")) > 1
+        assert len(recorded(kind, "monotonic_cst")) > 1
+        assert len(recorded(kind, "max_bins")) > 1
+    for kind in classifiers | regressors:
+        assert recorded(kind, "splitter") == {"best", "random"}
+    for kind in public:
+        rows = [data(fit.data) for fit in FITS.values() if fit.estimator.kind == kind]
+        assert {own.weights is None for own in rows} == {True, False}
+        if "Classifier" in kind:
+            assert {len(np.unique(own.y)) > 2 for own in rows} == {True, False}

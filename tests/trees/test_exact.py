@@ -89,8 +89,20 @@ LIMITS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "criterion"), CASES)
-@pytest.mark.parametrize("limit", LIMITS)
+# Full trees of all data; every limit with every criterion, on two, three and ten classes.
+LIMITED = [(*case, "none") for case in CASES]
+LIMITED += [
+    (name, criterion, limit)
+    for limit in LIMITS
+    if limit != "none"
+    for name, criterion in [
+        ("breast cancer", "gini"), ("digits", "gini"), ("waveform", "entropy"),
+        ("diabetes", "squared_error"), ("diabetes", "poisson"),
+    ]
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "criterion", "limit"), LIMITED)
 def test_every_node_has_the_rows_that_it_has_in_scikit_learn(name, criterion, limit):
     X, y = without_ties(name)
     params = dict(LIMITS[limit])
@@ -205,6 +217,7 @@ def many_values(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, y, np.digitize(y, [0.0, 0.8])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error"])
 def test_a_tree_is_exact_however_many_values_a_feature_has(criterion):
     X, y, labels = many_values(140_000)
@@ -214,6 +227,7 @@ def test_a_tree_is_exact_however_many_values_a_feature_has(criterion):
     assert len(found.model_.nodes) > 30
 
 
+@pytest.mark.slow
 def test_a_full_tree_tells_any_two_values_apart():
     X, _, _ = many_values(140_000)
     labels = np.random.default_rng(0).integers(2, size=len(X))
@@ -231,6 +245,7 @@ WIDE: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("holes", [False, True])
 @pytest.mark.parametrize("params", WIDE, ids=str)

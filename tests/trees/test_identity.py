@@ -14,7 +14,7 @@ from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomFor
 from ensemble_gpu.kernels.cpu.trees import grower, level_grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.places import DEVICE, NARROW, Place
 
 TREE, FOREST = (
     {"class": DecisionTreeClassifier, "real": DecisionTreeRegressor},
@@ -115,9 +115,10 @@ def test_the_reference_engine_gives_the_model_of_the_cpu_engine(case):
         assert fingerprint(case) == standard(case)
 
 
+@pytest.mark.slow
 @every_case
 def test_a_device_gives_the_same_model_and_keeps_its_results(case):
-    place = STRICT[1]
+    place = DEVICE
     data = data_of(case)
     X = place.put(data.X)
     found = estimator(case).fit(X, place.put(data.y), place.put(data.weights))
@@ -218,6 +219,7 @@ def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkey
     assert all(calls)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVERSARIAL)
 @pytest.mark.parametrize(
     "params",
@@ -243,6 +245,7 @@ def test_engines_agree_on_adversarial_data(name, params):
             np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ADVERSARIAL)
 @pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
 @pytest.mark.parametrize("min_rows", [1, 4])

@@ -75,7 +75,7 @@ def test_every_split_is_the_best_of_all_thresholds_subsets_and_sides(criterion, 
             left, right = nodes.left[i], nodes.right[i]
             after = nodes.weight[[left, right]] @ nodes.impurity[[left, right]]
             assert after == pytest.approx(node.best(), rel=1e-9, abs=1e-8)
-        elif not node.pure and len(rows) >= 2 * min_rows and tree.model_._depths[i] < 4:
+        elif not node.pure and len(rows) >= 2 * min_rows and tree.model_.depths[i] < 4:
             assert node.best() == np.inf
 
 

@@ -5,23 +5,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit, prange
 
-from ensemble_gpu.kernels.cpu.edges import (
-    BLOCK_ROWS,
-    GUIDE_BUCKETS,
-    guided_count,
-    load_column,
-    make_guide,
-)
+from ensemble_gpu.kernels.cpu.edges import BLOCK_ROWS, guided_count, guides_of, load_column
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.edges import sample_positions
+from ensemble_gpu.kernels.jit import inner, kernel
 
 LANES = 8  # features per tile
 CELLS_PER_THREAD = 40_000
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather_sample(X, rows, out, missing):
     """Columns of the sampled rows, one contiguous row of `out` each; NaN sorts last as inf."""
     for i in range(rows.shape[0]):
@@ -35,15 +29,18 @@ def _gather_sample(X, rows, out, missing):
                 out[f, i] = x
 
 
-@njit(cache=True, nogil=True)
-def _cut_positions(values, max_bins, cuts):
-    """`data.binning.cut_positions` for one sorted column; returns how many cuts."""
+@kernel
+def _gaps(values, max_bins, out):
+    """The values on both sides of the cuts (see kernels/edges.py) of one sorted column; how many.
+
+    Two rows of `out`; cuts after every value, as long as there are fewer than `max_bins`.
+    """
     m = values.shape[0]
     found = 0
     for i in range(1, m):
         if values[i] > values[i - 1]:
             if found < max_bins - 1:
-                cuts[found] = i
+                out[0, found], out[1, found] = values[i - 1], values[i]
             found += 1
     if found < max_bins:
         return found
@@ -54,20 +51,10 @@ def _cut_positions(values, max_bins, cuts):
         while i < m and values[i] == values[i - 1]:
             i += 1
         if i < m and i > last:
-            cuts[found] = i
+            out[0, found], out[1, found] = values[i - 1], values[i]
             found += 1
             last = i
     return found
-
-
-@njit(cache=True, nogil=True)
-def _gaps(values, max_bins):
-    """The values on both sides of the cuts of one sorted column: [2, cuts]."""
-    cuts = np.empty(max_bins, dtype=np.int64)
-    out = np.empty((2, _cut_positions(values, max_bins, cuts)))
-    for i in range(out.shape[1]):
-        out[0, i], out[1, i] = values[cuts[i] - 1], values[cuts[i]]
-    return out
 
 
 def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) -> list[np.ndarray]:
@@ -82,7 +69,9 @@ def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) ->
 
     def one(feature: int) -> np.ndarray:
         sample[feature].sort()
-        return _gaps(sample[feature, : chosen.shape[0] - missing[feature]], most)
+        both = np.empty((2, most))
+        found = _gaps(sample[feature, : chosen.shape[0] - missing[feature]], most, both)
+        return both[:, :found].copy()
 
     if threads == 1 or sample.size < 100_000:
         return [one(f) for f in range(n_features)]
@@ -90,32 +79,16 @@ def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) ->
         return list(pool.map(one, range(n_features)))
 
 
-@njit(cache=True, nogil=True)
-def _guides(edges, n_edges, low, scale, guides, steps):
-    """Guides of all features (see search.py), and the halvings that each search takes."""
-    for f in range(n_edges.shape[0]):
-        if n_edges[f] > 0:
-            low[f] = edges[f, 0]
-            width = edges[f, n_edges[f] - 1] - low[f]
-            slope = (GUIDE_BUCKETS - 1.0) / width if width > 0.0 else np.inf
-            scale[f] = slope if slope < np.inf else 0.0
-            most = make_guide(edges[f], n_edges[f], low[f], scale[f], guides[f])
-            while 1 << steps[f] <= most:
-                steps[f] += 1
-
-
-@njit(cache=True, nogil=True)
-def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop):
-    """Codes of a block: the guide gives the first candidate, a few halvings the rest.
-
-    In `out`, tiles lie apart[0] codes apart and rows apart[1].
-    """
+@inner
+def _encode_block(X, rows, guides, missing_code, out, apart, start, stop):
+    """Codes of a block. In `out`, tiles lie apart[0] codes apart and rows apart[1]."""
+    low = guides[2]
     n = stop - start
     x = np.empty(n, dtype=np.float64)
     place = np.empty(n, dtype=np.int32)
     for f in range(X.shape[1]):
         absent = load_column(X, rows, f, start, x, low[f])
-        guided_count(x, edges[f], guides[f], low[f], scale[f], steps[f], place)
+        guided_count(x, guides, f, place)
         at = f // LANES * apart[0] + f % LANES
         for i in range(n):
             out[at + (start + i) * apart[1]] = place[i]
@@ -126,24 +99,12 @@ def _encode_block(X, rows, edges, low, scale, guides, steps, missing_code, out, 
                     out[at + (start + i) * apart[1]] = missing_code
 
 
-@njit(cache=True, nogil=True)
-def _encode_serial(X, rows, edges, low, scale, guides, steps, missing_code, out, apart):
+@kernel
+def _encode(block, last_block, X, rows, guides, missing_code, out, apart):
     n = rows.shape[0]
-    for b in range(-(-n // BLOCK_ROWS)):
+    for b in range(block, last_block):
         start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
-        _encode_block(
-            X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop
-        )
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _encode_parallel(X, rows, edges, low, scale, guides, steps, missing_code, out, apart):
-    n = rows.shape[0]
-    for b in prange((n + BLOCK_ROWS - 1) // BLOCK_ROWS):
-        start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
-        _encode_block(
-            X, rows, edges, low, scale, guides, steps, missing_code, out, apart, start, stop
-        )
+        _encode_block(X, rows, guides, missing_code, out, apart, start, stop)
 
 
 def encode(
@@ -170,19 +131,18 @@ def encode(
         with ThreadPoolExecutor(run.threads) as pool:
             list(pool.map(one, range(n_features)))
         return tiled
-    longest = max((len(e) for e in edges), default=0)
-    padded = np.full((n_features, 2 * longest + 1), np.inf)
-    guides = np.zeros((n_features, GUIDE_BUCKETS), dtype=np.int32)
-    low, scale = np.zeros(n_features), np.zeros(n_features)
-    steps = np.ones(n_features, dtype=np.int64)
-    for f, e in enumerate(edges):
-        padded[f, : len(e)] = e
-    n_edges = np.array([len(e) for e in edges], dtype=np.int64)
-    _guides(padded, n_edges, low, scale, guides, steps)
-    run.limited_to(n * n_features, CELLS_PER_THREAD).call(
-        _encode_serial, _encode_parallel,
-        X, rows, padded, low, scale, guides, steps, width - 1, codes.reshape(-1), apart,
-    )  # fmt: skip
+    steps = np.array([max(1, len(e).bit_length()) for e in edges], dtype=np.int64)
+    first = np.concatenate([[0], np.cumsum(1 << steps)])
+    padded = np.full(first[-1], np.inf)
+    for start, e in zip(first, edges, strict=False):
+        padded[start : start + len(e)] = e
+    guides = guides_of(padded, first[:-1], steps, n)
+    flat, missing_code = codes.reshape(-1), width - 1
+
+    def share(_: int, block: int, last: int) -> None:
+        _encode(block, last, X, rows, guides, missing_code, flat, apart)
+
+    run.limited_to(n * n_features, CELLS_PER_THREAD).share(share, -(-n // BLOCK_ROWS))
     return tiled
 
 

@@ -6,12 +6,11 @@ losses run as they are written, by array calls.
 
 from __future__ import annotations
 
-from numba import njit
-
 from ensemble_gpu.kernels.cpu.exponential import exp_one
+from ensemble_gpu.kernels.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def logistic(y, F, most, powers, digits, g, h):
     """E = e^min(y F, most), g = y / (-1 - E), h = E g g."""
     for i in range(y.shape[0]):

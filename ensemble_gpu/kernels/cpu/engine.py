@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.arrays.namespace import NUMPY, to_numpy
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import (
@@ -44,6 +44,9 @@ from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, S
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
 PART_ROWS = 4096
+# Bytes of sums from which threads share the tiles of them: to clear and add up sums for each thread
+# would cost more than to wake the threads a second time.
+LARGE_SUMS = 1 << 20
 # Rows of a block of NumPy work. Threads take turns at the interpreter's lock between two calls, so
 # small blocks, though they fit the cache, cost more: 1e6 rows, 2 threads, 21 ms a round with 2^13
 # rows, 6 ms with 2^17 (10 ms on one thread).
@@ -63,6 +66,21 @@ class CpuEngine:
         self.pace = Pace()
         self._workers: ThreadPoolExecutor | None = None
 
+    @property
+    def n_workers(self) -> int:
+        """Its threads."""
+        return self.run.threads
+
+    def single(self) -> CpuEngine:
+        """An engine of one thread."""
+        return CpuEngine(1)
+
+    def view(self, array: Any) -> np.ndarray:
+        """A host view, read-only: one compiled kernel serves writable and read-only input."""
+        view: np.ndarray = to_numpy(array).view()
+        view.flags.writeable = False
+        return view
+
     def adopt(self, array: np.ndarray) -> np.ndarray:
         return array
 
@@ -78,7 +96,7 @@ class CpuEngine:
             return Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
         by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
         sums = _Sums(codes, n_features, width, by_class, self.run)
-        sums.add(np.ones((1, rows.shape[0]), dtype=np.int32), sums.all_rows, sums.rows_of_part)
+        sums.add(np.ones((1, rows.shape[0]), dtype=np.int32))
         counts = sums.sums.reshape(layout.n_classes, -1, width)[:, :n_features]
         return Codes(codes, rows.shape[0], n_features, width, counts)
 
@@ -144,7 +162,8 @@ class CpuEngine:
         own = self.column(codes, feature)
 
         def count(f: int) -> None:
-            pairs.pair_counts(own, self.column(codes, f), w, table[:, f])
+            flat = np.zeros(codes.width * codes.width, dtype=kind)
+            pairs.pair_counts(own, self.column(codes, f), w, flat, table[:, f])
 
         self._map(count, range(codes.n_features))
         return table
@@ -188,16 +207,8 @@ class CpuEngine:
         return sums
 
     def evaluate(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
-        out = np.zeros((X.shape[0], len(tables.intercept)))
         run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
-        run.call(
-            evaluate.evaluate_serial, evaluate.evaluate_parallel,
-            X, tables.features, tables.first, tables.steps, tables.thresholds, tables.values,
-            tables.missing, out,
-        )  # fmt: skip
-        if tables.intercept.any():
-            out += tables.intercept
-        return out
+        return evaluate.evaluate(X, tables, run)
 
     def evaluate_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
         return evaluate_forest(X, forest, self.run)
@@ -212,27 +223,47 @@ class _Sums:
     def __init__(
         self, codes: np.ndarray, n_features: int, width: int, layout: Layout, run: Run
     ) -> None:
-        tiles, n, _ = codes.shape
+        n_tiles, n, _ = codes.shape
         self.run = run.limited_to(n * n_features * layout.n_planes, CELLS_PER_THREAD)
-        self.words = codes.view(np.uint64)
-        self.n_features = n_features
-        self.group_of = layout.group_of
         self.parts = _parts(layout.starts, self.run.threads)
-        self.rows_of_part = self.parts[:, 2] - self.parts[:, 1]
-        self.sums = np.zeros((layout.n_groups, tiles, 8, width), dtype=np.int64)
-        self.spill = np.zeros((self.run.threads, layout.n_groups, 8, width), dtype=np.int64)
-        self.all_rows = (np.zeros(0, dtype=np.int32), np.zeros((layout.n_planes, 0), np.int32))
+        self.tiles = (codes.view(np.uint64), n_features, self.parts, layout.group_of)
+        self.sums = np.zeros((layout.n_groups, n_tiles, 8, width), dtype=np.int64)
+        self.by_tile = self.sums.nbytes > LARGE_SUMS and n_tiles >= self.run.threads
+        self.own: dict[int, np.ndarray] = {}
 
-    def arguments(self, q: np.ndarray, lists: Any, count: np.ndarray) -> tuple[Any, ...]:
-        return (
-            self.words, self.n_features, self.parts, self.group_of, q, lists, count, self.sums,
-            self.spill,
-        )  # fmt: skip
+    def share(self, function: Callable[[int, int, np.ndarray], Any], run: Run) -> None:
+        """function(part, last part, sums) for all parts: each thread adds into sums of its own."""
 
-    def add(self, q: np.ndarray, lists: Any, count: np.ndarray) -> None:
-        self.run.call(
-            histogram.add_serial, histogram.add_parallel, *self.arguments(q, lists, count)
-        )
+        def one(worker: int, part: int, last: int) -> None:
+            if worker == 0:
+                function(part, last, self.sums)
+                return
+            if worker not in self.own:
+                self.own[worker] = np.empty_like(self.sums)
+            self.own[worker].fill(0)
+            function(part, last, self.own[worker])
+
+        for worker in range(1, run.share(one, len(self.parts))):
+            self.sums += self.own[worker]
+
+    def add(self, q: np.ndarray) -> None:
+        self.share(lambda a, b, sums: histogram.add(a, b, self.tiles, q, sums), self.run)
+
+    def rescale(self, rows: Any, change: Any, run: Run) -> None:
+        """Rescale q and the sums; see kernels/cpu/histogram.py."""
+        tiles = self.tiles
+        if run.threads == 1:
+            histogram.rescale(0, len(self.parts), tiles, rows, change, self.sums)
+        elif not self.by_tile:
+            self.share(lambda a, b, sums: histogram.rescale(a, b, tiles, rows, change, sums), run)
+        else:
+            run.share(
+                lambda _, a, b: histogram.rescale_rows(a, b, tiles, rows, change), len(self.parts)
+            )
+            run.share(
+                lambda _, a, b: histogram.add_differences(a, b, tiles, rows, self.sums),
+                self.sums.shape[1],
+            )
 
 
 class CpuHistograms:
@@ -243,39 +274,57 @@ class CpuHistograms:
     ) -> None:
         n, planes, groups = codes.n_rows, layout.n_planes, layout.n_groups
         self.totals = _Sums(codes.data, codes.n_features, codes.width, layout, run)
+        n_parts = len(self.totals.parts)
         self.run, self.pace = self.totals.run, pace
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
+        self.spaces = [score.workspace(groups, codes.width) for _ in range(self.score_run.threads)]
         self.codes = codes
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.powers = fixedpoint.tables(layout.quantum_bits)
         self.q = np.zeros((planes, n), dtype=np.int32)
-        self.lists = (np.zeros(n, dtype=np.int32), np.zeros((planes, n), dtype=np.int32))
-        self.count = np.zeros(len(self.totals.parts), dtype=np.int64)
-        self.largest = np.zeros((len(self.totals.parts), groups), dtype=np.int64)
-        self.lowest = np.zeros(codes.n_features)
+        self.count = np.zeros(n_parts, dtype=np.int64)
+        lists = np.zeros(n, dtype=np.int32), np.zeros((planes, n), dtype=np.int32)
+        self.rows = (self.q, *lists, self.count)
+        self.largest = np.zeros((n_parts, groups), dtype=np.int64)
         self.record = np.zeros(3, dtype=np.int64)
-        self.leaf_sums = np.zeros((groups, 3), dtype=np.int64)
+        self.leaf_sums = np.zeros((groups, N_LEAVES), dtype=np.int64)
+        self.found = (np.zeros(codes.n_features), self.leaf_sums, self.record)
 
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
-        totals = self.totals
+        totals, q, largest, data = self.totals, self.q, self.largest, self.codes.data
+        parts, group_of = totals.parts, totals.tiles[3]
         exponent = np.zeros(totals.sums.shape[0], dtype=np.int64)
-        logs = np.empty(self.q.shape[1], dtype=np.int64)
-        self.run.call(
-            requantise.requantise_serial, requantise.requantise_parallel,
-            self.codes.data, totals.parts, totals.group_of, log_tables, used, self.log_weights,
-            logs, self.powers, exponent, self.q, self.largest,
-        )  # fmt: skip
+        logs, top = np.empty(q.shape[1], dtype=np.int64), np.empty(len(parts), dtype=np.int64)
+        largest.fill(0)
+        for k in range(q.shape[0]):
+            weighed = k, data, parts, group_of, log_tables, used, self.log_weights, logs, top
+            self._share_parts(requantise.log_weights, weighed)
+            rounded = k, parts, group_of, top, logs, self.powers, exponent, q, largest
+            self._share_parts(requantise.quantise, rounded)
         totals.sums[:] = 0
-        totals.add(self.q, totals.all_rows, totals.rows_of_part)
+        totals.add(q)
         return exponent
 
+    def add_up(self) -> np.ndarray:
+        sums = self.totals.sums
+        return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
+
+    def _share_parts(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
+        self.run.share(lambda _, a, b: kernel(a, b, *arguments), len(self.totals.parts))
+
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
-        cost = self.score_run.call(
-            score.split_serial, score.split_parallel,
-            self.totals.sums, criterion.n_thresholds, criterion.kind, scale, criterion.abstention,
-            criterion.learn_missing, self.lowest, self.leaf_sums, self.record,
-        )  # fmt: skip
+        sums, n_features, found = self.totals.sums, self.codes.n_features, self.found
+        n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
+        asked = n_thresholds, criterion.kind, abstention, criterion.learn_missing
+        first = 0
+        if self.score_run.threads > 1:
+            self.score_run.share(
+                lambda w, a, b: score.split(a, b, False, sums, scale, asked, self.spaces[w], found),
+                n_features,
+            )
+            first = n_features
+        cost = score.split(first, n_features, True, sums, scale, asked, self.spaces[0], found)
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
@@ -283,16 +332,15 @@ class CpuHistograms:
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), largest)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        together = self.run.threads > 1 and self.pace.choose()
+        change = _column(self.codes, feature), leaf_of, kept, ratio, self.largest
+        if self.run.threads == 1:
+            self.totals.rescale(self.rows, change, self.run)
+            return
+        together = self.pace.choose()
         start = time.perf_counter()
-        (self.run if together else Run(1)).call(
-            histogram.rescale_serial, histogram.rescale_parallel,
-            *self.totals.arguments(self.q, self.lists, self.count),
-            _column(self.codes, feature), leaf_of, kept, ratio, self.largest,
-        )  # fmt: skip
-        if self.run.threads > 1:
-            cells = self.q.shape[1] + self.totals.n_features * int(self.count.sum())
-            self.pace.note(together, (time.perf_counter() - start) / cells)
+        self.totals.rescale(self.rows, change, self.run if together else Run(1))
+        cells = self.q.shape[1] + self.codes.n_features * int(self.count.sum())
+        self.pace.note(together, (time.perf_counter() - start) / cells)
 
 
 def _column(codes: Codes, feature: int) -> np.ndarray:

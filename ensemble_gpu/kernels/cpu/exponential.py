@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.exponential import LARGEST, LOWEST_POWER, PER_LN2, REST
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
+from ensemble_gpu.kernels.jit import inner, kernel
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inner(inline="always")
 def exp_one(x, powers, digits):
     """e^x of one number."""
     t = min(max(x, -LARGEST), LARGEST) * PER_LN2
@@ -22,7 +22,7 @@ def exp_one(x, powers, digits):
     return value * (1.0 + (t - nearest) * REST)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def exp_into(x, powers, digits, out):
     """out = e^x, element by element."""
     for i in range(x.shape[0]):

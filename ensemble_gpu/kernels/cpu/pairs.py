@@ -8,16 +8,16 @@ the cores while that runs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.kernels.cpu.histogram import _add_rows
+from ensemble_gpu.kernels.cpu.histogram import add_rows
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import LEFT, PACK_BITS, RIGHT
 
 # PACK_ROWS times 2^PACK_BITS < 2^31: neither half of a part's sums can overflow.
 PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move(F, column, last_bin, missing_code, missing_leaf, values, out):
     """out[k, i] = F[k, i] + values[k, leaf of column[i]]."""
     for k in range(F.shape[0]):
@@ -28,7 +28,7 @@ def move(F, column, last_bin, missing_code, missing_leaf, values, out):
             out[k, i] = F[k, i] + (missing if code == missing_code else added)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pack(s, h, per_unit_s, per_unit_h, out):
     """out = rint(s / unit) 2^32 + rint(h / unit); below 2^51, so the sum of floats is exact."""
     for k in range(s.shape[0]):
@@ -37,7 +37,7 @@ def pack(s, h, per_unit_s, per_unit_h, out):
             out[k, i] = np.int64(upper + np.rint(h[k, i] * per_unit_h))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leaf_sums(q, column, last_bin, missing_code, missing_leaf, sums):
     """sums[k, leaf] += q[k, i] over the rows of each leaf."""
     for k in range(q.shape[0]):
@@ -52,7 +52,7 @@ def leaf_sums(q, column, last_bin, missing_code, missing_leaf, sums):
         sums[k, missing_leaf] += missing
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _unpack(packed, g, h):
     """g, h += the two halves of the packed sums."""
     for lane in range(packed.shape[0]):
@@ -68,7 +68,7 @@ def n_units(words, q):
     return q.shape[0] * words.shape[0] * -(-words.shape[1] // PACK_ROWS)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _unit(u, words):
     """(plane, tile, first row, last row) of a unit."""
     tiles, n = words.shape[0], words.shape[1]
@@ -77,16 +77,16 @@ def _unit(u, words):
     return u // (parts * tiles), (u // parts) % tiles, start, min(start + PACK_ROWS, n)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def plane_sums(first, last, words, n_features, q, sums):
     """sums[plane, 0, tile, lane, code] += q of the units first ... last."""
     for u in range(first, last):
         plane, tile, start, stop = _unit(u, words)
         lanes = n_features - 8 * tile
-        _add_rows(words[tile], lanes, start, stop, q[plane], sums[plane, 0, tile])
+        add_rows(words[tile], lanes, start, stop, q[plane], sums[plane, 0, tile])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_sums(first, last, words, n_features, q, sums):
     """sums[plane, upper or lower half of q, tile, lane, code] += units first ... last.
 
@@ -96,23 +96,23 @@ def pair_sums(first, last, words, n_features, q, sums):
     for u in range(first, last):
         plane, tile, start, stop = _unit(u, words)
         packed.fill(0)
-        _add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
+        add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
         _unpack(packed, sums[plane, 0, tile], sums[plane, 1, tile])
 
 
-@njit(cache=True, nogil=True)
-def pair_counts(own, other, weights, table):
+@kernel
+def pair_counts(own, other, weights, flat, table):
     """table[own code, other code] += weight of every row; 1 where there are no weights.
 
-    A table of 256 x 256 counts stays in the second-level cache.
+    `flat` has zeros for a table of its own: 256 x 256 counts stay in the second-level cache.
     """
     width = table.shape[1]
-    flat = np.zeros(table.size, dtype=table.dtype)
     if weights.shape[0]:
         for i in range(own.shape[0]):
             flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += weights[i]
     else:
         for i in range(own.shape[0]):
             flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += 1
-    for code in range(table.shape[0]):
-        table[code] = flat[code * width : (code + 1) * width]
+    for a in range(table.shape[0]):
+        for b in range(width):
+            table[a, b] = flat[a * width + b]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
+from ensemble_gpu.kernels.jit import inner, kernel
 
 LANES = 8  # features per tile of codes
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _table(tables, group, feature, nothing):
     """A feature's table; nothing for the lanes of the last tile that hold no feature."""
     return tables[group, feature] if feature < tables.shape[1] else nothing
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _add_tile(tile, tables, group, first, nothing, start, stop, logs):
     """logs += the group's tables of eight features from `first` on, at the codes of each row."""
     t0, t1 = _table(tables, group, first, nothing), _table(tables, group, first + 1, nothing)
@@ -29,86 +29,56 @@ def _add_tile(tile, tables, group, first, nothing, start, stop, logs):
         logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
 
 
-@njit(cache=True, nogil=True)
-def _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top):
-    """L = L0 + sum over used tiles of the group's tables; top = maximum of the part.
+@kernel
+def log_weights(first, last, plane, codes, parts, group_of, tables, used, start_log, logs, top):
+    """L = L0 + sum over used tiles of the group's tables; top[part] = maximum of the part.
 
     A feature that no stump uses has a table of zeros: a tile is read whole or not at all.
     """
-    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
-    group = group_of[plane, c]
     nothing = np.zeros(tables.shape[2], dtype=np.int64)
     weighted = start_log.shape[0] > 0
-    for i in range(start, stop):
-        logs[i] = start_log[i] if weighted else 0
-    for u in range(used.shape[0]):
-        tile = used[u] // LANES
-        if u == 0 or tile != used[u - 1] // LANES:
-            _add_tile(codes[tile], tables, group, LANES * tile, nothing, start, stop, logs)
-    highest = logs[start]
-    for i in range(start, stop):
-        highest = max(highest, logs[i])
-    top[part] = highest
+    for part in range(first, last):
+        c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
+        group = group_of[plane, c]
+        for i in range(start, stop):
+            logs[i] = start_log[i] if weighted else 0
+        for u in range(used.shape[0]):
+            tile = used[u] // LANES
+            if u == 0 or tile != used[u - 1] // LANES:
+                _add_tile(codes[tile], tables, group, LANES * tile, nothing, start, stop, logs)
+        highest = logs[start]
+        for i in range(start, stop):
+            highest = max(highest, logs[i])
+        top[part] = highest
 
 
-@njit(cache=True, nogil=True)
-def _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest):
-    """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two."""
-    c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
-    group = group_of[plane, c]
-    top = np.int32(0)
-    for i in range(start, stop):
-        down = exponent[group] - (logs[i] >> FRACTION_BITS)
-        new = np.int32(0)
-        if down < N_POWERS:
-            fraction = logs[i]
-            mantissa = (
-                powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-                * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
-                * powers[2, fraction & DIGIT_MASK]
-            )
-            new = np.int32(np.rint(mantissa * powers[3, down]))
-        q[plane, i] = new
-        top = max(top, new)
-    largest[part, group] = max(largest[part, group], top)
+@kernel
+def quantise(first, last, plane, parts, group_of, top, logs, powers, exponent, q, largest):
+    """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two.
 
-
-@njit(cache=True, nogil=True)
-def _exponents(parts, group_of, plane, top, exponent, seen):
-    """E = floor(max L) + 1 over the parts of each group of the plane."""
-    for part in range(parts.shape[0]):
-        group = group_of[plane, parts[part, 0]]
-        value = (top[part] >> FRACTION_BITS) + 1
-        if not seen[group] or value > exponent[group]:
-            exponent[group] = value
-            seen[group] = True
-
-
-@njit(cache=True, nogil=True)
-def requantise_serial(
-    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
-):
-    top = np.zeros(parts.shape[0], dtype=np.int64)
-    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest.fill(0)
-    for plane in range(q.shape[0]):
-        for part in range(parts.shape[0]):
-            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
-        _exponents(parts, group_of, plane, top, exponent, seen)
-        for part in range(parts.shape[0]):
-            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def requantise_parallel(
-    codes, parts, group_of, tables, used, start_log, logs, powers, exponent, q, largest
-):
-    top = np.zeros(parts.shape[0], dtype=np.int64)
-    seen = np.zeros(exponent.shape[0], dtype=np.bool_)
-    largest.fill(0)
-    for plane in range(q.shape[0]):
-        for part in prange(parts.shape[0]):
-            _log_weights(codes, parts, part, group_of, plane, tables, used, start_log, logs, top)
-        _exponents(parts, group_of, plane, top, exponent, seen)
-        for part in prange(parts.shape[0]):
-            _quantise(parts, part, group_of, plane, logs, exponent, powers, q, largest)
+    E = floor(max L) + 1 over all parts of the group.
+    """
+    for part in range(first, last):
+        c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
+        group = group_of[plane, c]
+        highest = top[part]
+        for other in range(parts.shape[0]):
+            if group_of[plane, parts[other, 0]] == group:
+                highest = max(highest, top[other])
+        E = (highest >> FRACTION_BITS) + 1
+        exponent[group] = E
+        most = np.int32(0)
+        for i in range(start, stop):
+            down = E - (logs[i] >> FRACTION_BITS)
+            new = np.int32(0)
+            if down < N_POWERS:
+                fraction = logs[i]
+                mantissa = (
+                    powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
+                    * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
+                    * powers[2, fraction & DIGIT_MASK]
+                )
+                new = np.int32(np.rint(mantissa * powers[3, down]))
+            q[plane, i] = new
+            most = max(most, new)
+        largest[part, group] = max(largest[part, group], most)

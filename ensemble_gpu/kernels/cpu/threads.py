@@ -1,23 +1,24 @@
-"""How many threads, and who may use numba's pool.
+"""How many threads, and how a kernel's work is shared among them.
 
-numba's simplest threading layer must not be entered by two threads at once, and the others gain
-nothing from it, because a kernel already uses all the threads that it was given. So parallel
-kernels run under one lock; serial ones (n_jobs=1, small data) never take it.
+A kernel is serial and lets go of the interpreter's lock; `Run.share` calls it for contiguous shares
+of the work, the first on the calling thread, the others on helper threads that wait for work from
+one call to the next. So one compiled function serves any number of threads.
+
+Helpers belong to the process. A call takes those that are idle: two fits at once share them, and
+where none is left a call does all of its work itself.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 from numba import config
 
-_POOL = threading.Lock()
+Share = Callable[[int, int, int], Any]
 
 
 def _available() -> int:
@@ -41,36 +42,110 @@ class Run:
         """One thread where the work would not repay waking the others."""
         return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
 
-    def call(self, serial: Any, parallel: Any, *args: Any) -> Any:
-        """The serial kernel for one thread, the parallel one under the lock for more."""
-        if self.threads == 1:
-            return serial(*args)
-        with self.pool():
-            return parallel(*args)
+    def share(self, function: Share, n: int) -> int:
+        """function(worker, start, stop) over contiguous shares of n items; how many workers.
 
-    def share(self, function: Any, n: int) -> int:
-        """function(worker, start, stop) over contiguous shares of n items; how many workers."""
-        workers = max(1, min(self.threads, n, _available()))
-        bounds = [n * w // workers for w in range(workers + 1)]
-        if workers == 1:
+        Workers are numbered from 0, the caller, and never more than `threads`.
+        """
+        wanted = min(self.threads, n, _available())
+        if wanted <= 1:
             function(0, 0, n)
             return 1
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(function, range(workers), bounds[:-1], bounds[1:]))
+        helpers = _CREW.take(wanted - 1)
+        workers = 1 + len(helpers)
+        jobs = [
+            _Job(function, w, n * w // workers, n * (w + 1) // workers) for w in range(1, workers)
+        ]
+        for helper, job in zip(helpers, jobs, strict=True):
+            helper.start(job)
+        try:
+            function(0, 0, n // workers)
+        finally:
+            for job in jobs:
+                job.done.acquire()
+        for job in jobs:
+            if job.error is not None:
+                raise job.error
         return workers
 
-    @contextmanager
-    def pool(self) -> Iterator[None]:
-        with _POOL:
-            before, wanted = numba.get_num_threads(), min(self.threads, _available())
-            if before == wanted:
-                yield
-                return
-            numba.set_num_threads(wanted)
+
+class _Job:
+    """A share of the work of one call; `done` is released when it is finished."""
+
+    __slots__ = ("arguments", "done", "error", "function")
+
+    def __init__(self, function: Share, worker: int, start: int, stop: int) -> None:
+        self.function, self.arguments = function, (worker, start, stop)
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.error: BaseException | None = None
+
+
+class _Helper:
+    """A thread that waits for jobs. A lock is the cheapest way to wake it."""
+
+    def __init__(self, idle: list[_Helper]) -> None:
+        self.idle = idle
+        self.job: _Job | None = None
+        self.go = threading.Lock()
+        self.go.acquire()
+        threading.Thread(target=self._work, name="ensemble_gpu helper", daemon=True).start()
+
+    def start(self, job: _Job) -> None:
+        self.job = job
+        self.go.release()
+
+    def _work(self) -> None:
+        while True:
+            self.go.acquire()
+            job, self.job = self.job, None
+            assert job is not None
             try:
-                yield
-            finally:
-                numba.set_num_threads(before)
+                job.function(*job.arguments)
+            except BaseException as error:
+                job.error = error
+            self.idle.append(self)  # first: the caller may have the next job at once
+            job.done.release()
+            del job  # its arrays must not live until the next one
+
+
+class _Crew:
+    """The helpers of this process: at most one less than there are threads."""
+
+    def __init__(self) -> None:
+        self.idle: list[_Helper] = []
+        self.started = 0
+        self.lock = threading.Lock()
+
+    def take(self, n: int) -> list[_Helper]:
+        """At most n idle helpers; new ones as long as there are few."""
+        taken: list[_Helper] = []
+        while len(taken) < n:
+            try:
+                taken.append(self.idle.pop())
+            except IndexError:
+                with self.lock:
+                    if self.started >= _available() - 1:
+                        break
+                    self.started += 1
+                try:
+                    taken.append(_Helper(self.idle))
+                except RuntimeError:  # the system has no more threads, or Python is about to end
+                    break
+        return taken
+
+
+_CREW = _Crew()
+
+
+def _forget_helpers() -> None:
+    """A forked process has none of its parent's threads."""
+    global _CREW
+    _CREW = _Crew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_helpers)
 
 
 class Pace:

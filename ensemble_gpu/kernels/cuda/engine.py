@@ -65,12 +65,21 @@ class CudaEngine:
     """Runs where the arrays are: a GPU, or NumPy arrays under the simulator."""
 
     name = "cuda"
+    n_workers = 1  # a kernel uses the whole GPU
 
     def __init__(self, where: Where, plan: LaunchPlan | None = None) -> None:
         self.device: Device = device_for(where, plan)
         self.where = self.device.where
         self._summed: Rows | None = None
         self._powers: tuple[Any, Any] | None = None
+
+    def single(self) -> CudaEngine:
+        """Itself: there is one worker."""
+        return self
+
+    def view(self, array: Any) -> Any:
+        """The array itself."""
+        return array
 
     def adopt(self, array: Any) -> Any:
         """float64 where a library without 64-bit numbers gave narrower ones, which are exact."""

@@ -60,6 +60,9 @@ class CudaHistograms:
             rows.build()
             return (device.where.host(self.top) >> fixedpoint.FRACTION_BITS) + 1
 
+    def add_up(self) -> np.ndarray:
+        return self.rows.fetch(len(self.n_thresholds))
+
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         device, rows, groups = self.device, self.rows, self.rows.groups
         with device.active("scoring", 0):

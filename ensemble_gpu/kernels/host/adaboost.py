@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels.host.scalar import exp, log
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, MAJORITY, N_LEAVES
 
 # A weighted error of zero would mean an infinite alpha; below this it no longer counts.
@@ -14,23 +14,12 @@ SMALLEST_ERROR = 1e-10
 MOST_CONFIDENT = 300.0
 
 
-@njit(cache=True, nogil=True)
-def _leaf_value(kind, plus, minus, s):
-    """c_l of the confidence-rated variants."""
-    if kind == CONFIDENCE:
-        return 0.5 * log((plus + s) / (minus + s))
-    whole = plus + minus
-    return (plus - minus) / whole if whole > 0.0 else 0.0
-
-
-@njit(cache=True, nogil=True)
-def _limited(value):
-    return min(max(value, -MOST_CONFIDENT), MOST_CONFIDENT)
-
-
-@njit(cache=True, nogil=True)
+@inner
 def _solve_pairs(kind, sums, scale, rate, smoothing, values, shares):
-    """A value per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old."""
+    """A value c per leaf and plane; returns (Z_t, nu): Z_t is the new total over the old.
+
+    c = 1/2 ln (W+ + s) / (W- + s), or (W+ - W-) / (W+ + W-).
+    """
     total = 0.0
     for g in range(sums.shape[0]):
         for leaf in range(N_LEAVES):
@@ -41,8 +30,11 @@ def _solve_pairs(kind, sums, scale, rate, smoothing, values, shares):
             plus = scale[2 * k] * sums[2 * k, leaf]
             minus = scale[2 * k + 1] * sums[2 * k + 1, leaf]
             c = 0.0
-            if leaf != ABSTAIN:
-                c = _limited(rate * _leaf_value(kind, plus, minus, total * smoothing))
+            if leaf != ABSTAIN and kind == CONFIDENCE:
+                c = 0.5 * log((plus + total * smoothing) / (minus + total * smoothing))
+            elif leaf != ABSTAIN and plus + minus > 0.0:
+                c = (plus - minus) / (plus + minus)
+            c = min(max(rate * c, -MOST_CONFIDENT), MOST_CONFIDENT)
             values[k, leaf] = c
             after += plus * exp(-c) + minus * exp(c)
             if c == 0.0:
@@ -53,7 +45,7 @@ def _solve_pairs(kind, sums, scale, rate, smoothing, values, shares):
     return after / total, rate
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _solve_votes(sums, scale, rate, values, shares):
     """Each leaf votes for its heaviest class; returns (e_t, alpha_t).
 
@@ -80,7 +72,8 @@ def _solve_votes(sums, scale, rate, values, shares):
     whole = voting + abstaining
     shares[0], shares[1], shares[2] = abstaining / whole, (voting - wrong) / whole, wrong / whole
     e = max(error, SMALLEST_ERROR)
-    alpha = _limited(rate * (log((1.0 - e) / e) + log(n_classes - 1.0)))
+    alpha = rate * (log((1.0 - e) / e) + log(n_classes - 1.0))
+    alpha = min(max(alpha, -MOST_CONFIDENT), MOST_CONFIDENT)
     if values.shape[0] == 1:
         alpha = 0.5 * alpha
         for leaf in range(2):
@@ -91,7 +84,7 @@ def _solve_votes(sums, scale, rate, values, shares):
     return error, alpha
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve(kind, sums, scale, rate, smoothing, values, shares):
     """From the leaf sums of a split to a stump.
 
@@ -103,7 +96,7 @@ def solve(kind, sums, scale, rate, smoothing, values, shares):
     return _solve_pairs(kind, sums, scale, rate, smoothing, values, shares)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def log_factors(kind, values, alpha, logs):
     """logs[group, leaf], the logarithm of the factor on the weights, of a stump's leaf values.
 

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, TIE
 
 NEVER = -1.0
@@ -42,7 +42,7 @@ class Gain:
     c: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _running(column, n, total, add, out_left, out_right):
     """Float sums left and right of thresholds 0 ... n - 1; `add` joins the left side."""
     run = add
@@ -52,7 +52,12 @@ def _running(column, n, total, add, out_left, out_right):
         out_right[t] = float(total - run)
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _sign(x):
+    return 1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0
+
+
+@inner
 def _add_gains(n, votes, sl, sr, hl, hr, sign, gain):
     """gain[t] += the formula for one output; NEVER where a monotone sign is violated."""
     for t in range(n):
@@ -68,16 +73,19 @@ def _add_gains(n, votes, sl, sr, hl, hr, sign, gain):
             left = sl[t] / hl[t] if hl[t] > 0.0 else 0.0
             right = sr[t] / hr[t] if hr[t] > 0.0 else 0.0
             if votes:
-                left, right = np.sign(left), np.sign(right)
+                left, right = _sign(left), _sign(right)
             if sign * left > sign * right:
                 gain[t] = NEVER
 
 
-@njit(cache=True, nogil=True)
-def _feature_gains(S, H, f, n, learn, votes, sign, buffer, gain):
-    """gain[side, t] of a feature's thresholds; side 0 sends missing values left. The highest."""
+@inner
+def _feature_gains(S, H, f, n, learn, votes, sign, gain):
+    """gain[side, t] of a feature's thresholds; side 0 sends missing values left. The highest.
+
+    Four more rows of `gain` are for the float sums.
+    """
     width = S.shape[2]
-    sl, sr, hl, hr = buffer[0], buffer[1], buffer[2], buffer[3]
+    sl, sr, hl, hr = gain[2], gain[3], gain[4], gain[5]
     highest = NEVER
     for side in range(1 + learn):
         for t in range(n):
@@ -97,10 +105,9 @@ def _feature_gains(S, H, f, n, learn, votes, sign, buffer, gain):
     return highest
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _leaf_values(S, H, votes, c):
-    """c = S / H of both leaves; votes: the sign of S times sum of |S| / sum of H."""
-    c[:] = 0.0
+    """c = S / H of both leaves; votes: the sign of S times sum of |S| / sum of H. 0 was there."""
     for k in range(S.shape[0]):
         size, whole = 0.0, 0.0
         for leaf in range(ABSTAIN):
@@ -108,21 +115,22 @@ def _leaf_values(S, H, votes, c):
             whole += float(H[k, leaf])
         for leaf in range(ABSTAIN):
             if votes:
-                c[k, leaf] = np.sign(float(S[k, leaf])) * (size / whole) if whole > 0.0 else 0.0
+                c[k, leaf] = _sign(float(S[k, leaf])) * (size / whole) if whole > 0.0 else 0.0
             elif H[k, leaf] > 0:
                 c[k, leaf] = float(S[k, leaf]) / float(H[k, leaf])
 
 
-@njit(cache=True, nogil=True)
-def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c):
-    """Of all splits within TIE of the highest gain the first in order of (feature, bin, side)."""
+@kernel
+def _search(S, H, n_thresholds, learn, votes, signs, gain, highest, record, leaves, c):
+    """Of all splits within TIE of the highest gain the first in order of (feature, bin, side).
+
+    gain[6, code] and highest[feature] are workspace; record, leaves and c hold zeros.
+    """
     p, width = S.shape[1], S.shape[2]
-    buffer, gain = np.empty((4, width)), np.empty((2, width))
-    highest = np.full(p, NEVER)
     best = NEVER
     for f in range(p):
         n = n_thresholds[f]
-        highest[f] = _feature_gains(S, H, f, n, learn, votes, signs[f], buffer, gain)
+        highest[f] = _feature_gains(S, H, f, n, learn, votes, signs[f], gain)
         best = max(best, highest[f])
     if best <= 0.0:
         return best
@@ -130,7 +138,7 @@ def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c):
     while highest[f] * TIE < best:
         f += 1
     n = n_thresholds[f]
-    _feature_gains(S, H, f, n, learn, votes, signs[f], buffer, gain)
+    _feature_gains(S, H, f, n, learn, votes, signs[f], gain)
     t, side = 0, 0
     while gain[side, t] * TIE < best:
         if learn and side == 0:
@@ -138,8 +146,7 @@ def _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c):
         else:
             t, side = t + 1, 0
     record[0], record[1], record[2] = f, t, side if learn else ABSTAIN
-    s_leaf[:] = 0
-    h_leaf[:] = 0
+    s_leaf, h_leaf = leaves[0], leaves[1]
     for k in range(S.shape[0]):
         for code in range(width - 1):
             leaf = LEFT if code <= t else RIGHT
@@ -165,10 +172,10 @@ def best_gain(
     """
     record = np.zeros(3, dtype=np.int64)
     leaves = np.zeros((2, S.shape[0], N_LEAVES), dtype=np.int64)
-    c = np.empty((S.shape[0], N_LEAVES))
-    s_leaf, h_leaf = leaves
-    gain = _search(S, H, n_thresholds, learn, votes, signs, record, s_leaf, h_leaf, c)
+    c = np.zeros((S.shape[0], N_LEAVES))
+    gains, highest = np.empty((6, S.shape[2])), np.empty(S.shape[1])
+    gain = _search(S, H, n_thresholds, learn, votes, signs, gains, highest, record, leaves, c)
     if gain <= 0.0:
         return None
     feature, last_bin, missing_leaf = record.tolist()
-    return Gain(gain, feature, last_bin, missing_leaf, s_leaf, h_leaf, c)
+    return Gain(gain, feature, last_bin, missing_leaf, leaves[0], leaves[1], c)

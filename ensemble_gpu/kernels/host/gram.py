@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT
-
-
-@njit(cache=True, nogil=True)
-def fall(S, H, last_bin, missing_leaf, units):
-    """By how much leaf values lower the sum of w r^2: sum of v (2 S_l - v H_l) over the leaves.
-
-    S [output, code] and H [code] are the sums of the stump's feature.
-    """
-    width = H.shape[0]
-    total = 0.0
-    for k in range(S.shape[0]):
-        s_leaf, h_leaf = np.zeros(N_LEAVES, dtype=np.int64), np.zeros(N_LEAVES, dtype=np.int64)
-        for code in range(width):
-            leaf = LEFT if code <= last_bin else RIGHT
-            if code == width - 1:
-                leaf = missing_leaf
-            s_leaf[leaf] += S[k, code]
-            h_leaf[leaf] += H[code]
-        for leaf in range(N_LEAVES):
-            v = float(units[k, leaf])
-            total += v * (2.0 * float(s_leaf[leaf]) - v * float(h_leaf[leaf]))
-    return total
+from ensemble_gpu.kernels.jit import kernel
 
 
-def rounded_units(c: np.ndarray, rate: float) -> np.ndarray:
-    """rint(nu c) as integers: leaf values in multiples of the quantum."""
-    return np.rint(rate * c).astype(np.int64)
+@kernel
+def leaf_units(c, rate, S, H, units):
+    """units = rint(nu c); returns by how much they lower the sum of w r^2."""
+    fall = 0.0
+    for k in range(c.shape[0]):
+        for leaf in range(c.shape[1]):
+            v = np.rint(rate * c[k, leaf])
+            units[k, leaf] = np.int64(v)
+            fall += v * (2.0 * float(S[k, leaf]) - v * float(H[k, leaf]))
+    return fall
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate(table):
     """table[c] = sum of the rows 0 ... c, but for the last, the missing code."""
     for c in range(1, table.shape[0] - 1):
@@ -45,7 +29,7 @@ def accumulate(table):
                 here[b] += before[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def subtract(S, H, table, last_bin, missing, values):
     """S[k, f, b] -= values[k, leaf] times the weight of the leaf's rows with code b in f.
 

@@ -3,13 +3,13 @@
 Alphas, leaf values and ratios decide which stump wins the next round, so one differing last digit
 in a system's libm would give another model. These two use only operations that IEEE 754 rounds
 correctly (+, -, *, /, scaling by a power of two), in a fixed order, hence give the same bits
-everywhere; the error stays below two units in the last place. Compiled, because they
-run inside the compiled round; callable from plain Python as well.
+everywhere; the error stays below two units in the last place. They run inside compiled functions,
+which compile them, and as they stand in plain Python.
 """
 
 import math
 
-from numba import njit
+from numba.extending import register_jitable
 
 LN2 = 0.6931471805599453
 # ln 2 in two parts; the first has its low 32 bits clear, so k * LN2_HIGH is exact for |k| < 2^20.
@@ -18,7 +18,7 @@ LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 SQRT_HALF = 0.7071067811865476
 
 
-@njit(cache=True, nogil=True)
+@register_jitable
 def exp(x):
     """e^x = 2^k e^r with k = rint(x / ln 2) and |r| <= ln 2 / 2; e^r by its Taylor series."""
     if x > 709.0:
@@ -33,7 +33,7 @@ def exp(x):
     return math.ldexp(series, int(k))
 
 
-@njit(cache=True, nogil=True)
+@register_jitable
 def log(x):
     """Ln x = e ln 2 + ln m, x = m 2^e, ln m = 2 (s + s^3/3 + s^5/5 + ...), s = (m-1)/(m+1)."""
     if x == 0.0:

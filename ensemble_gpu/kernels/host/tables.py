@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_stumps(owner, place, first, values, missing_leaf, table, missing):
     """Add stumps, one round after the other, to the tables: intervals <= place go left.
 

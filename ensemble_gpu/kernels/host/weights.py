@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.host.scalar import exp
+from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 
 # A group whose sum of q has fallen to this share is requantised: its resolution is wearing thin.
@@ -17,7 +17,7 @@ Q_LIMIT = fixedpoint.Q_LIMIT
 PER_NAT = fixedpoint.INV_LN2 * fixedpoint.UNIT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_leaves(cumulated, feature, last_bin, missing_leaf, rows):
     """rows[class, leaf] of a split, unweighted; returns whether it is perfect.
 
@@ -26,8 +26,9 @@ def count_leaves(cumulated, feature, last_bin, missing_leaf, rows):
     """
     width = cumulated.shape[2]
     perfect = True
-    rows[:] = 0
     for c in range(rows.shape[0]):
+        for leaf in range(N_LEAVES):
+            rows[c, leaf] = 0
         along = cumulated[c, feature]
         rows[c, LEFT] = along[last_bin]
         rows[c, RIGHT] = along[width - 2] - along[last_bin]
@@ -41,7 +42,7 @@ def count_leaves(cumulated, feature, last_bin, missing_leaf, rows):
     return perfect
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fuller_side(rows):
     """The leaf, LEFT or RIGHT, with more rows; LEFT where they are equal."""
     difference = 0
@@ -50,7 +51,7 @@ def fuller_side(rows):
     return LEFT if difference >= 0 else RIGHT
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def remember(tables, fixed, feature, last_bin, missing_leaf, logs, leaf_of):
     """tables[g, feature, code] += log factor of the code's leaf; fills leaf_of[code].
 
@@ -66,7 +67,7 @@ def remember(tables, fixed, feature, last_bin, missing_leaf, logs, leaf_of):
             fixed[g, feature, code] = np.int64(np.rint(tables[g, feature, code] * PER_NAT))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold(logs, rows, scale, ratio):
     """Fold the factor of the leaf with the most rows into the scales; returns that leaf.
 
@@ -75,7 +76,9 @@ def fold(logs, rows, scale, ratio):
     """
     kept, most = 0, -1
     for leaf in range(N_LEAVES):
-        count = rows[:, leaf].sum()
+        count = 0
+        for c in range(rows.shape[0]):
+            count += rows[c, leaf]
         if count > most:
             kept, most = leaf, count
     top = 0.0
@@ -90,7 +93,7 @@ def fold(logs, rows, scale, ratio):
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def worn(largest, ratio, totals, fresh_totals):
     """Whether a group's q would overflow, or its sum has fallen to a small share."""
     for g in range(totals.shape[0]):
@@ -100,11 +103,14 @@ def worn(largest, ratio, totals, fresh_totals):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh(sums, scale, totals):
-    """totals[g] = sum of q; returns the weight of all groups."""
+    """totals[g] = sum of sums[g, leaf]; returns the weight of all groups."""
     weight = 0.0
     for g in range(sums.shape[0]):
-        totals[g] = sums[g].sum()
-        weight += scale[g] * totals[g]
+        total = np.int64(0)
+        for leaf in range(sums.shape[1]):
+            total += sums[g, leaf]
+        totals[g] = total
+        weight += scale[g] * total
     return weight

@@ -34,13 +34,13 @@ CASES: list[dict[str, Any]] = [
 CLASSIFIERS: list[dict[str, Any]] = [
     {"early_stopping": True, "random_state": 0},
     {"subsample": 0.5, "random_state": 0, "missing": "learn"},
-    {"loss": "truncated_squared", "step": "line_search", "track_loss": True},
+    {"loss": "truncated_squared", "step": "line_search", "callbacks": [str]},
     {"loss": "hinge", "step": "constant", "stump": "discrete"},
     {"loss": "exponential", "step": "constant"},
     {"loss": "squared"},
 ]
 REGRESSORS: list[dict[str, Any]] = [
-    {"gram_memory": 0},
+    {},
     {"early_stopping": True, "random_state": 0, "missing": "learn"},
     {"loss": "huber"},
     {"loss": "absolute"},

@@ -31,12 +31,11 @@ EITHER: list[Case] = [
 ONCE: list[Case] = [
     (BoostingRegressor, {}, 0, False, 0.0),
     (BoostingRegressor, {"missing": "learn", "n_estimators": 14}, 0, True, 0.2),
-    (BoostingRegressor, {"gram_memory": 0}, 0, True, 0.2),
     (BoostingRegressor, {"loss": "poisson", "step": "newton", "max_features": 2}, 0, True, 0.0),
     (BoostingRegressor, {"loss": "quantile", "early_stopping": True}, 0, True, 0.0),
     (BoostingClassifier, {"loss": "squared"}, 3, True, 0.1),
     (BoostingClassifier, {"loss": "exponential", "subsample": 0.5}, 2, False, 0.0),
-    (BoostingClassifier, {"track_loss": True, "loss": "truncated_squared"}, 2, True, 0.0),
+    (BoostingClassifier, {"callbacks": [str], "loss": "truncated_squared"}, 2, True, 0.0),
 ]  # fmt: skip
 
 
@@ -69,6 +68,14 @@ def assert_same(models: list[Any]) -> None:
     assert models[0].n_estimators_ > 0
     assert models[0].model_.fingerprint() == models[1].model_.fingerprint()
     assert models[0].stop_reason_ == models[1].stop_reason_
+
+
+def test_stumps_without_memory_for_tables_of_pairs_equal_the_cpu_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("ensemble_gpu.boosting.gram.MEMORY", 0)
+    case: Case = (BoostingRegressor, {}, 0, True, 0.2)
+    assert_same(fits(case, *rows(case)))
 
 
 @pytest.mark.parametrize("fine_rows", [FINE, PACKED], ids=["fine", "packed"])

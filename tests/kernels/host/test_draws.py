@@ -10,49 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_gpu.arrays.namespace import NUMPY
-from ensemble_gpu.data.sampling import drawn_rows
 from ensemble_gpu.kernels.host.draws import (
     below,
     bootstrap_counts,
-    mixed,
     stream,
     subset_counts,
     unit,
     weighted_counts,
     weighted_subset_counts,
 )
+from tests.splitmix import M64, finaliser, numbers
 
-M64 = 2**64 - 1
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def plain_mixed(x: int) -> int:
-    """The finaliser of splitmix64 in integers without a limit."""
-    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & M64
-    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & M64
-    return x ^ (x >> 31)
-
-
 def plain_numbers(seed: int, tree: int, n: int) -> list[int]:
-    start = plain_mixed(
-        (plain_mixed(seed * 0xD1B54A32D192ED03 & M64) + tree * 0x8CB92BA72F3D8DD7) & M64
-    )
-    return [plain_mixed((start + i * 0x9E3779B97F4A7C15) & M64) for i in range(1, n + 1)]
+    """Those of a tree: splitmix64 from a state that seed and tree give."""
+    of_seed = finaliser(seed * 0xD1B54A32D192ED03 & M64)
+    return numbers(finaliser((of_seed + tree * 0x8CB92BA72F3D8DD7) & M64), n)
 
 
 def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
     """The statistic in standard deviations from its mean."""
     freedom = len(observed) - 1
     return (((observed - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2.0 * freedom)
-
-
-def test_the_finaliser_is_that_of_the_row_sampling():
-    rows = slice(0, 1000)
-    offset = 3 * 0xD1B54A32D192ED03 + 5 * 0x8CB92BA72F3D8DD7
-    values = [(i * 0x9E3779B97F4A7C15 + offset) & M64 for i in range(1000)]
-    drawn = [int(mixed(np.uint64(value))) < 2**62 for value in values]
-    np.testing.assert_array_equal(drawn_rows(3, 5, rows, 0.25, NUMPY), drawn)
 
 
 @given(st.integers(0, M64), st.integers(1, 2**32 - 1))

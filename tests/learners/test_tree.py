@@ -14,7 +14,6 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, mean_poisson_deviance, mean_squared_error
 from sklearn.tree import DecisionTreeRegressor as PeerTree
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from ensemble_gpu import (
@@ -33,7 +32,8 @@ from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.places import NARROW, STRICT, Place
+from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.places import DEVICE, NARROW, Place
 
 PSEUDO_HUBER = CustomLoss(
     lambda y, F: (1.0 + (y - F) ** 2) ** 0.5 - 1.0,
@@ -187,6 +187,7 @@ def test_poisson_deviance_is_that_of_hist_gradient_boosting(size):
     assert deviances[0] == pytest.approx(deviances[1], rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("load", [load_iris, load_wine])
 def test_log_loss_of_three_classes_is_no_worse_than_that_of_hist_gradient_boosting(load, size):
@@ -220,13 +221,16 @@ def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
     return kind(loss, step=step, **params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "step", "n_classes"), losses(), ids=lambda v: getattr(v, "name", str(v))
 )
 def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step, n_classes):
     data = random_data(n_classes or 2, n=150, p=4)
     data = positive(data) if n_classes is None else data
-    model = boosting(loss, step, n_classes, max_depth=3, n_estimators=15, track_loss=True)
+    model = boosting(
+        loss, step, n_classes, max_depth=3, n_estimators=15, callbacks=[lambda info: None]
+    )
     model.fit(data.X, data.y)
     history = model.history_.training
     assert model.n_estimators_ == 15
@@ -240,8 +244,8 @@ def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step
 def test_a_line_search_looks_at_all_rows_although_some_were_drawn(loss):
     data = positive(random_data(n=150))
     model = BoostingRegressor(
-        loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2, track_loss=True,
-        random_state=0,
+        loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2,
+        callbacks=[lambda info: None], random_state=0,
     ).fit(data.X, data.y)  # fmt: skip
     history = model.history_.training
     assert (np.diff(history) <= 1e-12 * history[:-1]).all()
@@ -372,6 +376,7 @@ def test_the_order_of_the_rows_does_not_change_the_model(case):
     assert found.model_.fingerprint() == standard(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["fine", "packed"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_threads_and_kept_sums_do_not_change_the_model(case, form, monkeypatch):
@@ -394,6 +399,7 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MANY, ids=str)
 def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engine(
     case, monkeypatch
@@ -410,7 +416,7 @@ def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engi
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_both_engines(name):
     data = ADVERSARIAL[name]()
-    estimator = BoostingClassifier(max_depth=3, n_estimators=5, track_loss=True)
+    estimator = BoostingClassifier(max_depth=3, n_estimators=5, callbacks=[lambda info: None])
     here = estimator.fit(data.X, data.y, data.weights).model_
     for array in (here.nodes.value, here.intercept, estimator.errors_, here(data.X)):
         assert np.isfinite(array).all()
@@ -680,13 +686,13 @@ def test_early_stopping_keeps_the_best_round(engine):
 
 def test_history_is_the_training_loss_after_each_round():
     data = untied()
-    model = BoostingRegressor(max_leaf_nodes=6, n_estimators=8, track_loss=True)
+    model = BoostingRegressor(max_leaf_nodes=6, n_estimators=8, callbacks=[lambda info: None])
     model.fit(data.X, data.y, data.weights)
     expected = [
         np.average((data.y - F) ** 2, weights=data.weights) for F in model.staged_predict(data.X)
     ]
     np.testing.assert_allclose(model.history_.training, expected, rtol=1e-9)
-    assert len(model.fit(data.X, data.y).set_params(track_loss=False).history_.training) == 8
+    assert len(model.fit(data.X, data.y).set_params(callbacks=None).history_.training) == 8
     assert len(model.fit(data.X, data.y).history_.training) == 0
 
 
@@ -761,9 +767,9 @@ CHECKED = [
 ]
 
 
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@each_setting(CHECKED)
+def test_the_checks_of_scikit_learn_pass(estimator):
+    assert_checks_pass(estimator)
 
 
 # --- AdaBoost around a tree --------------------------------------------------------------------
@@ -785,7 +791,7 @@ def test_adaboost_around_trees_learns_what_stumps_cannot():
 
 
 def test_adaboost_around_trees_is_the_same_on_a_device():
-    data, place = chequered(), STRICT[1]
+    data, place = chequered(), DEVICE
     boosted = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=4)
     here = boosted.fit(data.X, data.y).predict(data.X)
     there = boosted.fit(place.put(data.X), place.put(data.y)).predict(place.put(data.X))

@@ -6,10 +6,10 @@ import array_api_strict
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import random_data
+from tests.estimators.checks import assert_checks_pass
 
 ROUNDS = 40
 
@@ -25,9 +25,8 @@ def class_of(values: np.ndarray) -> np.ndarray:
     return speaks.argmax(axis=1)
 
 
-@parametrize_with_checks([AdaBoostClassifier(n_estimators=30, multiclass="single")])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+def test_the_checks_of_scikit_learn_pass():
+    assert_checks_pass(AdaBoostClassifier(n_estimators=30, multiclass="single"))
 
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
@@ -86,6 +85,7 @@ def test_two_classes_have_nothing_to_take_turns_about():
     assert single().fit(data.X, data.y).model_ == shared.model_
 
 
+@pytest.mark.slow
 def test_digits_are_read():
     X, y = load_digits(return_X_y=True)
     clf = AdaBoostClassifier(multiclass="single", n_estimators=1500).fit(X[::2], y[::2])

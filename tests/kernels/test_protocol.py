@@ -27,7 +27,7 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
 )
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
-from tests.places import STRICT, Place
+from tests.places import DEVICE, Place
 
 
 @dataclass(frozen=True)
@@ -333,8 +333,8 @@ def test_up_to_255_bins_take_a_byte_a_cell():
     assert cpu(problem).codes.data.dtype == np.uint8
 
 
-@pytest.mark.parametrize("place", STRICT, ids=str)
-def test_the_reference_engine_on_a_device_gives_the_same_sums(place):
+def test_the_reference_engine_on_a_device_gives_the_same_sums():
+    place = DEVICE
     problem = make_problem(6, "real", 4, 5, 200, 9, weighted=True)
     there = Running(ReferenceEngine(locate(place.put(problem.X))), problem, place)
     here = cpu(problem)

@@ -6,17 +6,18 @@ import pickle
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
-from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.boosting import gram
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.learners.stump import SplitConstraints, StumpLearner
+from ensemble_gpu.learners.stump import SplitConstraints, StumpSearch
 from ensemble_gpu.losses import CustomLoss
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
@@ -180,11 +181,12 @@ def case(name: str) -> tuple[Data, dict[str, Any]]:
     return Data(data.X, data.y, weights_of(name.split()[0], 250)), {}
 
 
-def fit_case(name: str, gram_memory: int, **more: Any) -> Any:
+def fit_case(name: str, memory: int, **more: Any) -> Any:
     data, params = case(name)
     make = BoostingClassifier if name == "3 classes" else BoostingRegressor
-    params = {"loss": "squared", "n_estimators": 80, "gram_memory": gram_memory, **params, **more}
-    return make(**params).fit(data.X, data.y, data.weights)
+    params = {"loss": "squared", "n_estimators": 80, **params, **more}
+    with patch.object(gram, "MEMORY", memory):
+        return make(**params).fit(data.X, data.y, data.weights)
 
 
 def table_bytes(name: str) -> int:
@@ -233,33 +235,32 @@ def test_fifty_rounds_are_the_first_fifty_of_five_hundred(name):
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
 @pytest.mark.parametrize("missing", ["abstain", "learn"])
 @pytest.mark.parametrize("memory", [0, 2**30])
-def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights):
+def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights, monkeypatch):
     data = regression(200).with_missing()
     engine, w = CpuEngine(1), weights_of(weights, 200)
-    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, NUMPY, for_trees=False)
+    binned = bin_rows(engine, Rows(data.X, data.y, w), None, 40, n_ranges=1)
     p, codes = data.X.shape[1], binned.matrix.codes
     none = np.zeros(p, dtype=np.int64)
-    constraints = SplitConstraints(
-        missing == "learn", False, none, p, np.random.default_rng(0), none > 0
-    )
+    constraints = SplitConstraints(missing == "learn", False, none, p, 0, none > 0)
     q = integer_weights(binned.weights, WEIGHT_BITS, engine)
     targets = integer_targets(binned.target[None, :], q, engine)
-    gram = Gram(engine, codes, targets, StumpLearner(binned.matrix, constraints), 0.3, memory, 100)
+    monkeypatch.setattr(gram, "MEMORY", memory)
+    strategy = Gram(engine, codes, targets, StumpSearch(binned.matrix, constraints), 0.3, 100)
     residual = targets.residuals[0].copy()
     columns = np.array([engine.column(codes, f) for f in range(p)])
     for _ in range(100):
-        stump = gram.best()
-        gram.follow(stump)
+        stump = strategy.best()
+        strategy.follow(stump)
         leaf = (columns[stump.feature] > stump.bin).astype(int)
         leaf[columns[stump.feature] == codes.width - 1] = stump.missing_leaf
         residual -= np.rint(stump.values[0, leaf] / targets.quantum).astype(np.int64)
-        direct = np.zeros(gram.S.shape[1:], dtype=np.int64)
+        direct = np.zeros(strategy.S.shape[1:], dtype=np.int64)
         for f in range(p):
             np.add.at(direct[f], columns[f], residual if q is None else residual * q)
-        np.testing.assert_array_equal(gram.S[0], direct)
+        np.testing.assert_array_equal(strategy.S[0], direct)
     y = targets.shift + targets.quantum * (targets.start[0] + targets.residuals[0])
     np.testing.assert_allclose(y, data.y, rtol=0.0, atol=CLOSE[weights])
-    assert len(gram.tables) == (0 if memory == 0 else len(set(gram.visits.nonzero()[0])))
+    assert len(strategy.tables) == (0 if memory == 0 else len(set(strategy.visits.nonzero()[0])))
 
 
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])

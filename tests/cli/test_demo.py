@@ -22,6 +22,7 @@ def two_places(monkeypatch):
     monkeypatch.setattr(demo, "shipped", lambda: sets)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("two_places")
 def test_demo_reports_and_draws(tmp_path, capsys):
     out = tmp_path / "pictures"

@@ -14,7 +14,7 @@ from ensemble_gpu.cli.driver import Device, Driver
 from ensemble_gpu.cli.facts import Cupy, Facts, Namespace, gather
 from ensemble_gpu.cli.findings import examine
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 T4 = Device("Tesla T4", (7, 5), 16 * 2**30)
 V100 = Device("Tesla V100", (7, 0), 32 * 2**30)
 REQUIRED = {
@@ -396,6 +396,7 @@ def test_failures_are_printed_and_counted(monkeypatch, capsys):
     assert "1 of 1 tests failed" in text
 
 
+@pytest.mark.slow
 def test_the_selftest_runs_in_the_simulator():
     code = (
         "from itertools import islice; from ensemble_gpu.cli import selftest as s; "

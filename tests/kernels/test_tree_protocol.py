@@ -55,7 +55,7 @@ class Problem:
     def codes(self, engine: Any) -> Any:
         X = np.where(self.values < 0, np.nan, self.values.astype(np.float64))
         X = np.concatenate([X, np.tile(np.arange(6.0)[:, None], X.shape[1])])  # every code occurs
-        binned = bin_rows(engine, Rows(X, np.zeros(len(X)), None), None, 255, NUMPY, for_trees=True)
+        binned = bin_rows(engine, Rows(X, np.zeros(len(X)), None), None, 255, n_ranges=None)
         return binned.matrix.codes
 
     def sample(self) -> Sample:

@@ -1,0 +1,67 @@
+"""Estimators with scikit-learn's interface as learners: which are taken, and how one is cloned.
+
+What boosting and bagging both need of an estimator that somebody else may have written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
+
+METHODS = ("fit", "predict", "get_params")
+
+
+def check_learner(estimator: Any, kinds: tuple[str | None, ...], default: str) -> None:
+    """Raise unless the parameter `estimator` is an instance with `METHODS` of the right kind.
+
+    The first of `kinds`, "classifier" or "regressor", is the one that is wanted; None among them
+    lets estimators pass that do not say what they are. `default` is what None stands for.
+    """
+    kind = kinds[0]
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"estimator must be an instance of a {kind}; got the class {estimator.__name__}: write "
+            f"{estimator.__name__}()."
+        )
+    missing = [method for method in METHODS if not hasattr(estimator, method)]
+    if missing:
+        raise TypeError(
+            f"estimator must have a method {missing[0]} (a {kind} as in scikit-learn, with fit and "
+            f"predict, or None for {default}); got {estimator!r}."
+        )
+    tags = tags_of(estimator)
+    found = None if tags is None else tags.estimator_type
+    if found not in kinds:
+        what = "which does not say what it is" if found is None else f"a {found}"
+        raise TypeError(f"estimator must be a {kind}; got {estimator!r}, {what}.")
+
+
+def tags_of(estimator: Any) -> Any:
+    """scikit-learn's tags, or None for an estimator that has none."""
+    return get_tags(estimator) if hasattr(estimator, "__sklearn_tags__") else None
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether `fit` has an argument sample_weight."""
+    return has_fit_parameter(estimator, "sample_weight")
+
+
+def seeded_clone(
+    estimator: Any,
+    seed: Callable[[int], int],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """A clone with some parameters set, and with seed(0), seed(1), ... as its random states.
+
+    They are asked for in the order of the names of these, those of nested estimators included.
+    """
+    made = clone(estimator)
+    names = sorted(made.get_params(deep=True))
+    random = [name for name in names if name.split("__")[-1] == "random_state"]
+    given = {**parameters, **{name: seed(number) for number, name in enumerate(random)}}
+    return made.set_params(**given) if given else made

@@ -1,0 +1,136 @@
+"""The fast paths of the CPU's trees are taken where they are meant to be, and only there.
+
+They give the same trees as the general path, so that no comparison of models tells who grew one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ensemble_gpu import (
+    BoostingClassifier,
+    BoostingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from ensemble_gpu.kernels.cpu.trees import levels, pair_splits, splits
+
+# Rows of a root that keeps its sums (KEEP_ROWS of kernels/cpu/trees/grower.py), and of one that
+# does not.
+LARGE, SMALL = 3000, 300
+
+# Whole trees; large nodes, small nodes by packed pairs; large nodes, small nodes in general.
+LEVELS, PAIR_SUMS, PAIRS, SUMS, NODES = (
+    (levels, "grow_levels"),
+    (splits, "split_pair_sums"),
+    (pair_splits, "split_pairs"),
+    (splits, "split_sums"),
+    (splits, "split_nodes"),
+)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths taken, call by call; `class loops`: nodes of several classes in one loop."""
+    found: list[str] = []
+
+    def spy(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any) -> Any:
+            found.append("class loops" if name == "split_nodes" and args[-1] else name)
+            return own(*args)
+
+        return called
+
+    for module, name in (LEVELS, PAIR_SUMS, PAIRS, SUMS, NODES):
+        monkeypatch.setattr(module, name, spy(name, getattr(module, name)))
+    return found
+
+
+def rows(n: int, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 6))
+    level = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=n)
+    return X, np.digitize(level, np.quantile(level, np.arange(1, n_classes) / n_classes))
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(n_estimators=3, random_state=0),
+        RandomForestClassifier(n_estimators=3, random_state=0, max_depth=4, bootstrap=False),
+        RandomForestRegressor(n_estimators=3, random_state=0, max_features=2),
+    ],
+    ids=str,
+)
+def test_trees_of_a_forest_grow_whole_levels_at_once(forest, calls):
+    forest.fit(*rows(LARGE))
+    assert calls == 3 * ["grow_levels"]
+
+
+def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
+    BoostingRegressor(n_estimators=2, max_depth=6, max_features=2, n_jobs=1).fit(*rows(LARGE))
+    assert calls == 2 * ["grow_levels"]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BoostingClassifier(n_estimators=2, max_depth=6),
+        BoostingRegressor(n_estimators=2, max_depth=6),
+        BoostingRegressor(n_estimators=2, max_leaf_nodes=40),
+        DecisionTreeClassifier(),
+        DecisionTreeClassifier(max_leaf_nodes=40),
+        DecisionTreeRegressor(),
+        RandomForestRegressor(n_estimators=2, random_state=0),  # draws no features
+    ],
+    ids=str,
+)
+def test_two_statistics_are_searched_as_pairs(estimator, calls):
+    estimator.fit(*rows(LARGE))
+    assert set(calls) == {"split_pair_sums", "split_pairs"}
+
+
+def test_a_small_root_is_searched_straight_from_its_rows(calls):
+    DecisionTreeClassifier().fit(*rows(SMALL))
+    assert set(calls) == {"split_pairs"}
+
+
+def test_more_codes_than_a_byte_holds_are_pairs_without_words(calls):
+    X, y = rows(LARGE)
+    DecisionTreeClassifier(max_bins=None, max_depth=3).fit(X, y)
+    assert "split_pairs" in calls
+    assert not set(calls) & {"grow_levels", "split_pair_sums", "split_nodes"}
+
+
+def test_several_classes_are_scored_in_one_loop(calls):
+    DecisionTreeClassifier(criterion="entropy").fit(*rows(LARGE, 3))
+    assert set(calls) == {"split_sums", "class loops"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"min_samples_leaf": 5},
+        {"min_weight_fraction_leaf": 0.01},
+        {"monotonic_cst": [1, 0, 0, 0, 0, 0]},
+        {"categorical_features": [5]},
+        {"splitter": "random"},
+        {"criterion": "entropy"},
+        {"criterion": "error"},
+    ],
+    ids=str,
+)
+def test_conditions_and_other_criteria_take_the_general_path(changes, calls):
+    X, y = rows(LARGE)
+    X[:, 5] = np.abs(np.round(X[:, 5]))
+    DecisionTreeClassifier(**changes).fit(X, y)
+    assert set(calls) == {"split_sums", "split_nodes"}
+    RandomForestClassifier(n_estimators=2, random_state=0, **changes).fit(X, y)
+    assert "split_nodes" in calls
+    assert not set(calls) & {"grow_levels", "split_pair_sums", "split_pairs", "class loops"}

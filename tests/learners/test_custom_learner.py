@@ -1,0 +1,61 @@
+"""A learner in one file outside of the package: examples/custom_learner.py."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from ensemble_gpu import BoostingRegressor, use_engine
+from examples.custom_learner import IntervalRegressor, bumps
+from tests.boosting.replaying import plans, whole_and_resumed
+
+
+def small() -> tuple[np.ndarray, np.ndarray]:
+    X, y = bumps(120)
+    X = np.round(X, 1)
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def best_interval(x: np.ndarray, y: np.ndarray) -> float:
+    """The lowest sum of squares that an interval on x leaves; missing rows keep the mean of all."""
+    known = ~np.isnan(x)
+    rest = np.sum((y[~known] - y.mean()) ** 2)
+    x, y = x[known], y[known]
+    ends = [-np.inf, *np.unique(x)]
+    return rest + min(
+        sum(np.sum((part - part.mean()) ** 2) for part in (y[inside], y[~inside]) if len(part))
+        for a, b in combinations(ends, 2)
+        for inside in [(x > a) & (x <= b)]
+    )
+
+
+def test_the_first_interval_is_the_best_of_all():
+    X, y = small()
+    model = IntervalRegressor(n_estimators=1, learning_rate=1.0).fit(X, y)
+    left = np.sum((y - model.predict(X)) ** 2)
+    assert left == pytest.approx(min(best_interval(X[:, f], y) for f in range(5)), rel=1e-6)
+
+
+def test_intervals_find_bumps_in_fewer_rounds_than_stumps():
+    X, y = bumps()
+    params = {"n_estimators": 3, "learning_rate": 1.0}
+    scores = [
+        kind(**params).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
+        for kind in (IntervalRegressor, BoostingRegressor)
+    ]
+    assert scores[0] > 0.9
+    assert scores[1] < 0.5
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
+def test_a_learner_of_ones_own_has_one_model_on_all_engines_and_its_rounds_are_replayed(loss):
+    X, y = small()
+    model = IntervalRegressor(loss, n_estimators=12).fit(X, y)
+    with use_engine("reference"):
+        other = IntervalRegressor(loss, n_estimators=12).fit(X, y)
+    assert model.model_ == other.model_
+    whole, resumed = whole_and_resumed(plans(model, X, y), 12)
+    assert whole[1].fingerprint() == resumed[1].fingerprint() == model.model_.fingerprint()
