@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
-from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.jit import kernel
 
 # Odd constants as in data/sampling.py, one each for seed and tree.
 OF_SEED = np.uint64(0xD1B54A32D192ED03)
@@ -30,7 +30,7 @@ def below(x, n):
     return ((x >> np.uint64(32)) * n + (low >> np.uint64(32))) >> np.uint64(32)
 
 
-@inner
+@kernel
 def unit(x):
     """The upper 53 bits of x as a number in [0, 1)."""
     return np.float64(x >> np.uint64(11)) * 2.0**-53
