@@ -202,8 +202,8 @@ def offer(kind, f, runs, scores, m, t0, t1, width, i, best, found):
 # In the loops below arrays have names of their own: reading one out of a tuple counts references.
 
 
-@kernel
-def split_pairs(kind, rows, which, batch, found, work):
+@inner
+def search_rows(kind, rows, which, batch, found, work):
     """The best splits of the nodes `which` of a batch, into their places of `found`."""
     codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
@@ -239,6 +239,12 @@ def split_pairs(kind, rows, which, batch, found, work):
                     m = _added_runs(sums, base, words, slot * n_words, n_words, runs)
                 best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
         score[i] = best
+
+
+@kernel
+def split_pairs(kind, rows, which, batch, found, work):
+    """`search_rows` for Python."""
+    search_rows(kind, rows, which, batch, found, work)
 
 
 @kernel

@@ -20,8 +20,8 @@ def transpose(rows, out):
                 out[f, row] = rows[row, f]
 
 
-@kernel
-def gather(words, order, out):
+@inner
+def copy_rows(words, order, out):
     """out[t] = words[order[t]], row by row."""
     for t in range(order.shape[0]):
         for w in range(words.shape[1]):
@@ -37,8 +37,8 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
     return (bits[code // 64] >> np.uint64(code % 64)) & np.uint64(1) != 0
 
 
-@kernel
-def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
+@inner
+def move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left):
     """Left rows to the front of each range, right rows behind them, both in their order.
 
     The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by row or feature by
@@ -81,6 +81,18 @@ def partition(cells, steps, rows, starts, stops, record, subset, others, n_left)
         if labelled:
             for t in range(away):
                 label[at + t] = other_label[t]
+
+
+@kernel
+def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
+    """`move_rows` for Python."""
+    move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left)
+
+
+@kernel
+def gather(words, order, out):
+    """`copy_rows` for Python."""
+    copy_rows(words, order, out)
 
 
 @kernel
