@@ -95,5 +95,5 @@ class BestSplits:
         )  # fmt: skip
         record = device.where.host(self.record)
         found.score[at] = record[:, 0].copy().view(np.float64)
-        found.record[at] = record[:, 1:RECORD]
-        found.left[at] = record[:, RECORD:]
+        found.arrays.record[at] = record[:, 1:RECORD]
+        found.arrays.left[at] = record[:, RECORD:]
