@@ -15,7 +15,10 @@ from numba import cuda as numba_cuda
 
 from ensemble_gpu.kernels.cuda import available
 
-__all__ = ["cuda", "device_handle", "external_stream", "product", "simulator_handle", "use_device"]
+__all__ = [
+    "cuda", "device_handle", "external_stream", "kernel_of_registers", "product",
+    "simulator_handle", "use_device",
+]  # fmt: skip
 
 
 class _Simulated:
@@ -47,6 +50,13 @@ else:
     # against them at every launch, with a warning of its own class; this switch is the process's.
     launch_config: Any = dispatcher.config
     launch_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+
+def kernel_of_registers(most: int) -> Callable[[Any], Any]:
+    """`cuda.jit` for a kernel of at most so many registers a thread; the simulator has none."""
+    if available.simulated():
+        return cuda.jit(cache=True)
+    return cuda.jit(cache=True, max_registers=most)
 
 
 def simulator_handle(array: Any) -> Any:
