@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import pytest
+
+from ensemble_gpu.kernels.jit import digest
 from tests.cuda.compiled.conftest import Built
 from tests.cuda.sass import PLAIN, Compiled, loop_around, numba_type
 from tests.cuda.signatures import KERNELS, SIGNATURES
@@ -183,3 +186,9 @@ def test_the_hot_loop_adds_32_codes_of_four_words(kernels: list[Compiled]) -> No
             words = sum(bool(re.search(r"LDG\.E(\.\w+)*\.64", line)) for line in loop)
             assert words >= 4
             assert not [line for line in loop if "BAR." in line]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_cached_kernel_is_stamped_with_the_sources_of_all_kernels(name: str) -> None:
+    """numba would look at the kernel's own file, and run old code after an edit elsewhere."""
+    assert KERNELS[name]._cache._cache_file._source_stamp == digest(frozenset())
