@@ -11,7 +11,7 @@ import pytest
 
 from ensemble_gpu import use_engine
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.kernels.cpu.trees import grower
+from ensemble_gpu.kernels.cpu.trees import grower, level_grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import DEVICE, NARROW, Place
@@ -206,15 +206,16 @@ def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkey
     data = data_of(case, n)
     fast = fingerprint(case, data, n_jobs=1)
     calls = []
-    start = grower.CpuGrower.__init__
+    is_plain = grower.is_plain
 
-    def without_pairs(self: Any, *arguments: Any) -> None:
-        start(self, *arguments)
-        calls.append(self.plain)
-        self.plain = False
+    def never(*arguments: Any) -> bool:
+        calls.append(is_plain(*arguments))
+        return False
 
-    monkeypatch.setattr(grower.CpuGrower, "__init__", without_pairs)
+    for module in (grower, level_grower):
+        monkeypatch.setattr(module, "is_plain", never)
     assert fingerprint(case, data, n_jobs=1) == fast
+    assert calls
     assert all(calls)
 
 

@@ -179,8 +179,8 @@ def in_order(kind, left, right, sign, bounds):
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
 
 
-@kernel
-def gains(rule, sums, nodes, score, rounding, out):
+@inner
+def add_gains(rule, sums, nodes, score, rounding, out):
     """What each split adds to the score of its node; 0 where it is but a share `rounding` of it."""
     for i in range(nodes.shape[0]):
         if score[i] == NEVER:
@@ -189,3 +189,9 @@ def gains(rule, sums, nodes, score, rounding, out):
         before = child_score(rule.kind, rule.n_stats, rule.logs, sums[nodes[i]])
         gain = score[i] - before
         out[i] = gain if abs(gain) > rounding * abs(before) else 0.0
+
+
+@kernel
+def gains(rule, sums, nodes, score, rounding, out):
+    """`add_gains` for Python."""
+    add_gains(rule, sums, nodes, score, rounding, out)

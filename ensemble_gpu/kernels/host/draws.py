@@ -7,8 +7,9 @@ number of threads or the order in which trees are grown. Every function gives in
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
-from ensemble_gpu.kernels.host.hashing import STEP, mixed
+from ensemble_gpu.kernels.host.hashing import STEP, mix
 from ensemble_gpu.kernels.jit import inner, kernel
 
 # Odd constants as in data/sampling.py, one each for seed and tree.
@@ -16,13 +17,19 @@ OF_SEED = np.uint64(0xD1B54A32D192ED03)
 OF_TREE = np.uint64(0x8CB92BA72F3D8DD7)
 
 
+@inner
+def _start(seed, tree):
+    """Where the numbers of a tree begin: `mix(start + i STEP)` is the i-th, i = 0, 1, ..."""
+    return mix(mix(np.uint64(seed) * OF_SEED) + np.uint64(tree) * OF_TREE) + STEP
+
+
 @kernel
 def stream(seed, tree):
-    """Where the numbers of a tree begin: `mixed(stream + i STEP)` is the i-th, i = 0, 1, ..."""
-    return mixed(mixed(np.uint64(seed) * OF_SEED) + np.uint64(tree) * OF_TREE) + STEP
+    """`_start` for Python."""
+    return _start(seed, tree)
 
 
-@inner
+@register_jitable
 def below(x, n):
     """floor(x n / 2^64): uniform on 0 .. n - 1 for a uniform x of 64 bits and n < 2^32."""
     n = np.uint64(n)
@@ -30,7 +37,7 @@ def below(x, n):
     return ((x >> np.uint64(32)) * n + (low >> np.uint64(32))) >> np.uint64(32)
 
 
-@inner
+@register_jitable
 def unit(x):
     """The upper 53 bits of x as a number in [0, 1)."""
     return np.float64(x >> np.uint64(11)) * 2.0**-53
@@ -40,9 +47,9 @@ def unit(x):
 def bootstrap_counts(seed, tree, n_rows, n_draws):
     """How often each row is drawn in `n_draws` draws with replacement."""
     counts = np.zeros(n_rows, dtype=np.int32)
-    x = stream(seed, tree)
+    x = _start(seed, tree)
     for _ in range(n_draws):
-        counts[below(mixed(x), n_rows)] += 1
+        counts[below(mix(x), n_rows)] += 1
         x += STEP
     return counts
 
@@ -55,10 +62,10 @@ def subset_counts(seed, tree, n_rows, n_draws):
     subset is equally likely (Knuth, The Art of Computer Programming 2, 3.4.2, algorithm S).
     """
     counts = np.zeros(n_rows, dtype=np.int32)
-    x = stream(seed, tree)
+    x = _start(seed, tree)
     wanted = np.uint64(n_draws)
     for i in range(n_rows):
-        taken = below(mixed(x), n_rows - i) < wanted
+        taken = below(mix(x), n_rows - i) < wanted
         counts[i] = taken
         wanted -= np.uint64(taken)
         x += STEP
@@ -79,9 +86,9 @@ def _add_draws(seed, tree, upper, last, n_draws, counts):
         while row < last and upper[row] <= total * (part / n_rows):
             row += 1
         begin[part] = row
-    x = stream(seed, tree)
+    x = _start(seed, tree)
     for _ in range(n_draws):
-        share = unit(mixed(x))
+        share = unit(mix(x))
         row = begin[min(np.int64(share * n_rows), n_rows - 1)]
         while row > 0 and upper[row - 1] > total * share:
             row -= 1
@@ -103,10 +110,10 @@ def weighted_counts(seed: int, tree: int, weights: np.ndarray, n_draws: int) -> 
 @kernel
 def _add_waits(seed, tree, shares, wait):
     """wait[i] = -log(u_i) / w_i; unchanged for rows without weight."""
-    x = stream(seed, tree)
+    x = _start(seed, tree)
     for i in range(shares.shape[0]):
         if shares[i] > 0.0:
-            wait[i] = -np.log(1.0 - unit(mixed(x))) / shares[i]
+            wait[i] = -np.log(1.0 - unit(mix(x))) / shares[i]
         x += STEP
 
 

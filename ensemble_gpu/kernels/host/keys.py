@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ensemble_gpu.kernels.host.hashing import STEP, mixed
+from ensemble_gpu.kernels.host.hashing import STEP, mix
 from ensemble_gpu.kernels.host.sorting import sort_places
 from ensemble_gpu.kernels.jit import kernel
 
@@ -25,7 +25,7 @@ def mix_in(keys, x):
                 value = np.float64(x[i, f])
                 digest = value.view(np.uint64) if abs(value) >= SMALLEST else np.uint64(0)
                 digest = digest if value == value else MISSING
-                keys[i] = mixed((keys[i] + STEP) ^ digest)
+                keys[i] = mix((keys[i] + STEP) ^ digest)
 
 
 @kernel

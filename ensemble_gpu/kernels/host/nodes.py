@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_gpu.kernels.host.criteria import mean_response
-from ensemble_gpu.kernels.host.hashing import STEP, drawn, mixed
+from ensemble_gpu.kernels.host.hashing import STEP, draw, mix
 from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
-from ensemble_gpu.kernels.jit import kernel
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
 
 
@@ -31,8 +31,8 @@ class NodeArrays(NamedTuple):
     key: np.ndarray
 
 
-@kernel
-def open_nodes(first, stop, tree, least, max_depth, labelled, out):
+@inner
+def list_open(first, stop, tree, least, max_depth, labelled, out):
     """Those of nodes first ... stop - 1 that are large enough, not too deep, not pure by label."""
     m, sums = 0, tree.sums
     for node in range(first, stop):
@@ -48,8 +48,8 @@ def open_nodes(first, stop, tree, least, max_depth, labelled, out):
     return m
 
 
-@kernel
-def fork(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, first, tree):
+@inner
+def write_children(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, first, tree):
     """Write down the splits of nodes, and their children at `first`, `first` + 1, ...
 
     Missing values go to the fuller side where the node had none to learn from. A monotone split
@@ -80,7 +80,7 @@ def fork(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, fir
             tree.depth[child], tree.gain[child] = tree.depth[node] + 1, 0.0
             for w in range(bounds.shape[1]):
                 bounds[child, w] = bounds[node, w]
-            tree.key[child] = drawn(tree.key[node], np.uint64(0), np.uint64(child - a))
+            tree.key[child] = draw(tree.key[node], np.uint64(0), np.uint64(child - a))
         sign = signs[record[i, FEATURE]]
         if sign != 0:
             middle = 0.5 * (mean_response(kind, sums[a]) + mean_response(kind, sums[b]))
@@ -89,8 +89,8 @@ def fork(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, fir
             bounds[high, 0] = middle
 
 
-@kernel
-def draw_features(keys, p, start, out):
+@inner
+def write_features(keys, p, start, out):
     """out[i] = features start ... of node i's own order of all p, ascending."""
     n = start + out.shape[1]
     order, swapped = np.empty(p, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -98,7 +98,7 @@ def draw_features(keys, p, start, out):
         order[j] = j
     for i in range(keys.shape[0]):
         for j in range(n):
-            at = j + np.int64(drawn(keys[i], np.uint64(1), np.uint64(j)) % np.uint64(p - j))
+            at = j + np.int64(draw(keys[i], np.uint64(1), np.uint64(j)) % np.uint64(p - j))
             swapped[j] = at
             order[j], order[at] = order[at], order[j]
         for j in range(out.shape[1]):
@@ -111,9 +111,27 @@ def draw_features(keys, p, start, out):
             order[j], order[swapped[j]] = order[swapped[j]], order[j]
 
 
+# The same for Python.
+
+
+@kernel
+def open_nodes(first, stop, tree, least, max_depth, labelled, out):
+    return list_open(first, stop, tree, least, max_depth, labelled, out)
+
+
+@kernel
+def fork(nodes, record, subset, left_sums, n_left, gains, kind, signs, first, tree):
+    write_children(nodes, record, subset, left_sums, n_left, gains, kind, signs, first, tree)
+
+
+@kernel
+def draw_features(keys, p, start, out):
+    write_features(keys, p, start, out)
+
+
 @kernel
 def root_key(seed, tree):
-    return mixed(mixed(np.uint64(seed) + STEP) + np.uint64(tree))
+    return mix(mix(np.uint64(seed) + STEP) + np.uint64(tree))
 
 
 @kernel

@@ -21,7 +21,7 @@ from ensemble_gpu.kernels.host.criteria import (
     total_weight,
     x_log_x,
 )
-from ensemble_gpu.kernels.host.hashing import drawn
+from ensemble_gpu.kernels.host.hashing import draw
 from ensemble_gpu.kernels.host.records import (
     Best,
     Found,
@@ -182,7 +182,7 @@ def _try_threshold(rule, feature, runs, m, missing, node, n_codes, best):
         runs.order[i] = i
     if rule.random and m > 1:
         span = np.uint64(code[m - 1] - code[0])
-        cut = code[0] + np.int64(drawn(node.key, np.uint64(feature), np.uint64(0)) % span)
+        cut = code[0] + np.int64(draw(node.key, np.uint64(feature), np.uint64(0)) % span)
         while code[first + 1] <= cut:
             first += 1
         last = first + 1
@@ -203,7 +203,7 @@ def _try_subset(rule, feature, runs, m, missing, node, best):
         for i in range(m):
             runs.order[i] = i
             if rule.random:
-                keys[i] = float(drawn(node.key, f, np.uint64(i + 1)) >> np.uint64(11))
+                keys[i] = float(draw(node.key, f, np.uint64(i + 1)) >> np.uint64(11))
             elif rule.one_category:
                 keys[i] = 0.0 if i == k else 1.0
             else:
@@ -212,7 +212,7 @@ def _try_subset(rule, feature, runs, m, missing, node, best):
         if rule.one_category:
             last = min(1, last)
         elif rule.random and m > 1:
-            first = np.int64(drawn(node.key, f, np.uint64(0)) % np.uint64(m - 1))
+            first = np.int64(draw(node.key, f, np.uint64(0)) % np.uint64(m - 1))
             last = first + 1
         score, at, missing_left = _sides(rule, runs, first, last, m, missing, np.int64(0), node)
         if score > best.score[0]:

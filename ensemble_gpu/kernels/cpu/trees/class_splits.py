@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.trees.rows import SMALL, Sorting, sorting_for
-from ensemble_gpu.kernels.cpu.trees.sorting import PLACE, SHIFT, sorted_keys
+from ensemble_gpu.kernels.cpu.trees.sorting import PLACE, SHIFT
 from ensemble_gpu.kernels.host.criteria import class_score
 from ensemble_gpu.kernels.host.records import ABOVE, BIN, FEATURE, HAS_MISSING, MISSING_LEFT
 from ensemble_gpu.kernels.jit import inner
@@ -63,26 +63,17 @@ def present_classes(label, a, n, whole, work):
 
 
 @inner(forceinline=True)
-def try_small(rule, rows, a, n, f, q, weight, i, found, work):
-    """Offer feature f to node i with rows a ... a + n - 1 of q classes; (found, done).
+def best_cut(kind, logs, values, a, n, keys, own, left, right, q, weight, best):
+    """(score, last row on the left) of the best cut above `best` of n sorted rows; else -1 rows.
 
-    Not done where values are missing: that is left to the general search.
+    `right` holds the sums of the q classes, of the given weight.
     """
-    keys, left, right, own = work.sorting.places, work.left, work.right, work.own
-    kind, logs, best, record = rule.kind, rule.logs, found.score[i], found.record
-    sorted_keys(
-        rows.codes, rows.order, a, n, np.uint64(f), work.sorting.keys, work.sorting.rank, keys
-    )
-    if keys[n - 1] >> SHIFT == rows.width - 1:
-        return False, False
-    if keys[0] >> SHIFT == keys[n - 1] >> SHIFT:
-        return False, True
-    for j in range(q):
-        left[j], right[j] = 0, work.total[j]
     w_left, at = np.int64(0), -1
+    for j in range(q):
+        left[j] = 0
     for k in range(n - 1):
         t = np.int64(keys[k]) & PLACE
-        w = rows.values[a + t, 0]
+        w = values[a + t, 0]
         left[own[t]] += w
         right[own[t]] -= w
         w_left += w
@@ -92,13 +83,16 @@ def try_small(rule, rows, a, n, f, q, weight, i, found, work):
         score += class_score(kind, q, logs, right, weight - w_left)
         if score > best:
             best, at = score, k
-    if at < 0:
-        return False, True
-    found.score[i] = best
+    return best, at
+
+
+@inner
+def keep_cut(i, f, keys, at, found):
+    """Write down the split of feature f behind row `at`; its sums follow (`left_sums`)."""
+    record = found.record
     record[i, FEATURE], record[i, BIN] = f, keys[at] >> SHIFT
     record[i, ABOVE] = keys[at + 1] >> SHIFT
     record[i, MISSING_LEFT], record[i, HAS_MISSING] = 0, 0
-    return True, True
 
 
 @inner

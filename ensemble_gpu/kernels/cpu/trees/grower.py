@@ -236,7 +236,8 @@ class CpuGrower:
                 self._add_words(tasks, lo, hi)
                 pair_splits.search_pairs(
                     self.rule.criterion, kept.pool, slots, own_batch.whole, 8 * lo,
-                    min(8 * hi, self.p), own[t].arrays, pair_splits.pair_runs(self.width),
+                    min(8 * hi, self.p), own[t].arrays,
+                    pair_splits.work_for(self.codes, self.width, 0),
                 )  # fmt: skip
                 return
             sums.add_up(self.rows, self.scoring.counted, tasks, kept.pool, lo, hi)
@@ -270,8 +271,8 @@ class CpuGrower:
             own = batch._replace(features=batch.features[which]) if drawn else batch
             if self.plain:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
-                work = pair_splits.work_for(self.codes, width, largest)
-                split(self.rule.criterion, self.rows, which, own, found.arrays, work)
+                pair_work = pair_splits.work_for(self.codes, width, largest)
+                split(self.rule.criterion, self.rows, which, own, found.arrays, pair_work)
                 return
             work = splits.node_work(width, self.n_stats + self.scoring.counted, largest)
             common = self.scoring, self.rows, which, own, found.arrays, work

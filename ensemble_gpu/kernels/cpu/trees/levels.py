@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.trees.pair_splits import split_pairs
-from ensemble_gpu.kernels.cpu.trees.partition import gather, partition
+from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
+from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
-from ensemble_gpu.kernels.host.criteria import gains
-from ensemble_gpu.kernels.host.nodes import draw_features, fork, open_nodes
+from ensemble_gpu.kernels.host.criteria import add_gains
+from ensemble_gpu.kernels.host.nodes import list_open, write_children, write_features
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import NEVER
@@ -97,7 +97,7 @@ def _lay_out(rows, layout, others):
     for t in range(order.shape[0]):
         place[t] = others.order[t]
         order[t] = t
-    gather(layout.matrix_words, place, layout.laid_words)
+    copy_rows(layout.matrix_words, place, layout.laid_words)
     if layout.targets.shape[0] > 0:
         for t in range(order.shape[0]):
             layout.laid_target[t] = layout.targets[place[t]]
@@ -134,9 +134,9 @@ def _search(kind, rows, growth, m, start, stop, tree, block, work):
         features = np.empty((n, min(growth.k, growth.p - first)), dtype=np.int64)
         for i in range(n):
             block.keys[i] = tree.key[nodes[pending[i]]]
-        draw_features(block.keys[:n], growth.p, first, features)
+        write_features(block.keys[:n], growth.p, first, features)
         own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
-        split_pairs(kind, rows, pending[:n], own, found, work)
+        search_rows(kind, rows, pending[:n], own, found, work)
         left = 0
         for i in range(n):
             pending[left] = pending[i]
@@ -181,7 +181,7 @@ def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
             target, cells, moved = layout.laid_target, layout.laid_cells, True
         end = last
         for a in range(first, end, BLOCK):
-            m = open_nodes(
+            m = list_open(
                 a, min(a + BLOCK, end), tree, growth.least_rows, growth.max_depth, labelled,
                 block.nodes,
             )  # fmt: skip
@@ -189,16 +189,17 @@ def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
                 m = _impure(block.nodes, m, rows.order, target, start, stop)
             if m == 0:
                 continue
+            found = block.found
             _search(rule.kind, rows, growth, m, start, stop, tree, block, work)
-            gains(rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth)
+            add_gains(rule, tree.sums, block.nodes[:m], found.score, growth.rounding, block.worth)
             m = _keep_good(m, growth.least_gain, block)
-            batch, record, n_left = block.batch, block.found.record, block.n_left
-            partition(
+            batch, record, n_left = block.batch, found.record, block.n_left
+            move_rows(
                 cells, layout.steps, rows, batch.start[:m], batch.stop[:m], record,
-                block.found.subset, others, n_left,
+                found.subset, others, n_left,
             )  # fmt: skip
-            fork(
-                block.nodes[:m], record, block.found.subset, block.found.left, n_left, block.worth,
+            write_children(
+                block.nodes[:m], record, found.subset, found.left, n_left, block.worth,
                 rule.kind, rule.signs, last, tree,
             )  # fmt: skip
             for i in range(m):

@@ -22,34 +22,25 @@ from ensemble_gpu.kernels.tree_protocol import GINI
 VECTOR = 8  # runs from which scores are worth a loop of their own
 
 
-class PairRuns(NamedTuple):
-    """The codes that occur in a node, their two sums, and what scores are made of [5, run]."""
-
-    code: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    scores: np.ndarray
+# Rows of the runs [3, run]: the codes that occur in a node, and their two sums.
+CODE, FIRST, SECOND = range(3)
 
 
 class PairWork(NamedTuple):
     """Scratch arrays of `split_pairs`: `sums` and `seen` are zero before and after.
 
-    `words` is the memory of `seen`, eight codes at once; `keys` and `other` are for rows of which
-    more than SMALL are sorted.
+    `words` is the memory of `seen`, eight codes at once; `scores` [5, run] is what scores are made
+    of, and they; `keys` and `other` are for nodes of which more than SMALL rows are sorted.
     """
 
     sums: np.ndarray
     seen: np.ndarray
     words: np.ndarray
-    runs: PairRuns
+    runs: np.ndarray
+    scores: np.ndarray
     sorting: Sorting
     keys: np.ndarray
     other: np.ndarray
-
-
-def pair_runs(n: int) -> PairRuns:
-    kind = np.int64
-    return PairRuns(np.empty(n, kind), np.empty(n, kind), np.empty(n, kind), np.empty((5, n)))
 
 
 def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
@@ -57,9 +48,10 @@ def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
     wide = width > WIDE
     n_words, long = (0, largest) if wide else (-(-width // 8), 0)
     seen = np.zeros(FEATURES * 8 * n_words, dtype=np.uint8)
+    n_runs = max(8 * n_words, long, SMALL) + 1
     return PairWork(
         np.zeros(FEATURES * 16 * n_words, dtype=np.int64), seen, seen.view(np.uint64),
-        pair_runs(max(8 * n_words, long, SMALL) + 1), sorting_for(codes),
+        np.empty((3, n_runs), dtype=np.int64), np.empty((5, n_runs)), sorting_for(codes),
         np.empty(long, dtype=np.uint64), np.empty(long, dtype=np.uint64),
     )  # fmt: skip
 
@@ -74,15 +66,15 @@ def pair(values, t):
 
 
 @inner(forceinline=True)
-def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
+def _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left = -1, False
     l0, l1 = np.int64(0), np.int64(0)
     if not missing and m > VECTOR:
         # sums first, then scores without a branch: the divisions run side by side
         for i in range(m - 1):
-            l0 += r0[i]
-            l1 += r1[i]
+            l0 += runs[FIRST, i]
+            l1 += runs[SECOND, i]
             scores[0, i], scores[1, i] = float(l0), float(l1)
             scores[2, i], scores[3, i] = float(t0 - l0), float(t1 - l1)
         if kind == GINI:
@@ -98,8 +90,8 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
                 best, at = scores[4, i], i
         return best, at, False
     for i in range(m - 1):
-        l0 += r0[i]
-        l1 += r1[i]
+        l0 += runs[FIRST, i]
+        l1 += runs[SECOND, i]
         if missing:
             score = pair_score(kind, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
             if score > best:
@@ -115,11 +107,9 @@ def _scan(kind, r0, r1, m, t0, t1, g0, g1, missing, best, scores):
 
 
 @inner(forceinline=True)
-def _sorted_runs(rows, a, n, keys, shift, low, runs):
+def _sorted_runs(label, values, a, n, keys, shift, low, runs):
     """Runs of rows that are sorted: a key is (code - low) 2^shift + place; how many."""
-    code, r0, r1 = runs.code, runs.first, runs.second
-    label, values, classes = rows.label, rows.values, rows.label.shape[0] > 0
-    m, last, mask = -1, np.int64(-1), (1 << shift) - 1
+    classes, m, last, mask = label.shape[0] > 0, -1, np.int64(-1), (1 << shift) - 1
     for k in range(n):
         own, t = (np.int64(keys[k]) >> shift) + low, a + (np.int64(keys[k]) & mask)
         if classes:
@@ -130,28 +120,28 @@ def _sorted_runs(rows, a, n, keys, shift, low, runs):
             x, y = pair(values, t)
         new = own != last
         m += new
-        code[m] = own
-        r0[m] = x + (np.int64(0) if new else r0[m])
-        r1[m] = y + (np.int64(0) if new else r1[m])
+        runs[CODE, m] = own
+        runs[FIRST, m] = x + (np.int64(0) if new else runs[FIRST, m])
+        runs[SECOND, m] = y + (np.int64(0) if new else runs[SECOND, m])
         last = own
     m += 1
-    return m if classes else _without_zeros(code, r0, r1, m)
+    return m if classes else _without_zeros(runs, m)
 
 
 @inner(forceinline=True)
-def _without_zeros(code, r0, r1, n):
+def _without_zeros(runs, n):
     """Runs that add up to nothing count as absent, as they do in sums by code."""
     m = 0
     for k in range(n):
-        code[m], r0[m], r1[m] = code[k], r0[k], r1[k]
-        m += r0[k] != 0 or r1[k] != 0
+        x, y = runs[FIRST, k], runs[SECOND, k]
+        runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = runs[CODE, k], x, y
+        m += x != 0 or y != 0
     return m
 
 
 @inner(forceinline=True)
-def _add(rows, a, b, f, sums, base, seen, mark):
+def _add(codes, order, label, values, a, b, f, sums, base, seen, mark):
     """Add up rows a ... b - 1 by the code of feature f: sums[base + 2 code + statistic]."""
-    codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     if label.shape[0] > 0:
         for t in range(a, b):
             code = np.uint64(codes[order[t], f])
@@ -170,7 +160,7 @@ def _add(rows, a, b, f, sums, base, seen, mark):
 @inner(forceinline=True)
 def _added_runs(sums, base, words, word, n_words, runs):
     """Runs of a node that was added up, which is cleared; how many."""
-    m, code, r0, r1 = 0, runs.code, runs.first, runs.second
+    m = 0
     for w in range(n_words):
         if words[word + w] == 0:
             continue
@@ -179,57 +169,55 @@ def _added_runs(sums, base, words, word, n_words, runs):
             at = base + np.uint64(2 * b)
             x, y = sums[at], sums[at + np.uint64(1)]
             sums[at], sums[at + np.uint64(1)] = 0, 0
-            code[m], r0[m], r1[m] = b, x, y
+            runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = b, x, y
             m += x != 0 or y != 0
     return m
 
 
 @inner(forceinline=True)
-def offer(kind, f, runs, m, t0, t1, width, i, found):
-    """Offer the runs of feature f to node i, whose sums are t0 and t1."""
-    code, r0, r1, record, left = runs.code, runs.first, runs.second, found.record, found.left
+def offer(kind, f, runs, scores, m, t0, t1, width, i, best, found):
+    """Offer the runs of feature f to node i, whose sums are t0 and t1; returns its best score."""
     g0, g1 = np.int64(0), np.int64(0)
-    missing = m > 0 and code[m - 1] == width - 1
+    missing = m > 0 and runs[CODE, m - 1] == width - 1
     if missing:
         m -= 1
-        g0, g1 = r0[m], r1[m]
+        g0, g1 = runs[FIRST, m], runs[SECOND, m]
     if m == 0 or (m == 1 and not missing):
-        return
-    score, at, to_left = _scan(
-        kind, r0, r1, m, t0, t1, g0, g1, missing, found.score[i], runs.scores
-    )
+        return best
+    score, at, to_left = _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores)
     if at < 0:
-        return
-    found.score[i] = score
-    record[i, FEATURE], record[i, BIN] = f, code[at]
-    record[i, ABOVE] = code[at + 1] if at + 1 < m else width - 1
+        return best
+    record, left = found.record, found.left
+    record[i, FEATURE], record[i, BIN] = f, runs[CODE, at]
+    record[i, ABOVE] = runs[CODE, at + 1] if at + 1 < m else width - 1
     record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
     a, b = (g0, g1) if to_left else (np.int64(0), np.int64(0))
     for k in range(at + 1):
-        a += r0[k]
-        b += r1[k]
+        a += runs[FIRST, k]
+        b += runs[SECOND, k]
     left[i, 0], left[i, 1] = a, b
+    return score
 
 
-@inner(inline="always")
-def _sort_node(rows, a, n, f, work):
-    """Runs of a node of at most SMALL rows; how many."""
-    keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
-    sorted_keys(rows.codes, rows.order, a, n, np.uint64(f), keys, rank, places)
-    return _sorted_runs(rows, a, n, places, SHIFT, 0, work.runs)
+# In the loops below arrays have names of their own: reading one out of a tuple counts references.
 
 
-@kernel
-def split_pairs(kind, rows, which, batch, found, work):
+@inner
+def search_rows(kind, rows, which, batch, found, work):
     """The best splits of the nodes `which` of a batch, into their places of `found`."""
-    features, tried = batch.features, batch.features.shape[1]
-    n_words = -(-rows.width // 8)
+    codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
+    keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
+    sums, seen, words, runs, scores = work.sums, work.seen, work.words, work.runs, work.scores
+    starts, stops, whole, features = batch.start, batch.stop, batch.whole, batch.features
+    score, tried, width = found.score, features.shape[1], rows.width
+    n_words = -(-width // 8)
     stride, apart = np.uint64(16 * n_words), np.uint64(8 * n_words)
     for at in range(which.shape[0]):
         i = which[at]
         own = at if features.shape[0] > 1 else 0
-        start, stop, t0, t1 = batch.start[i], batch.stop[i], batch.whole[i, 0], batch.whole[i, 1]
-        small = stop - start <= SMALL
+        start, stop, t0, t1 = starts[i], stops[i], whole[i, 0], whole[i, 1]
+        n, best = stop - start, score[i]
+        small = n <= SMALL
         for g in range(0, tried, FEATURES):
             last = min(g + FEATURES, tried)
             if not small:
@@ -237,48 +225,64 @@ def split_pairs(kind, rows, which, batch, found, work):
                     b = min(a + ROWS, stop)
                     for j in range(g, last):
                         f, slot = np.uint64(features[own, j]), np.uint64(j - g)
-                        _add(rows, a, b, f, work.sums, slot * stride, work.seen, slot * apart)
+                        _add(
+                            codes, order, label, values, a, b, f, sums, slot * stride, seen,
+                            slot * apart,
+                        )  # fmt: skip
             for j in range(g, last):
                 f, slot = features[own, j], j - g
                 if small:
-                    m = _sort_node(rows, start, stop - start, f, work)
+                    sorted_keys(codes, order, start, n, np.uint64(f), keys, rank, places)
+                    m = _sorted_runs(label, values, start, n, places, SHIFT, 0, runs)
                 else:
-                    m = _added_runs(
-                        work.sums, np.uint64(slot) * stride, work.words, slot * n_words, n_words,
-                        work.runs,
-                    )  # fmt: skip
-                offer(kind, f, work.runs, m, t0, t1, rows.width, i, found)
+                    base = np.uint64(slot) * stride
+                    m = _added_runs(sums, base, words, slot * n_words, n_words, runs)
+                best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+        score[i] = best
+
+
+@kernel
+def split_pairs(kind, rows, which, batch, found, work):
+    """`search_rows` for Python."""
+    search_rows(kind, rows, which, batch, found, work)
 
 
 @kernel
 def split_wide_pairs(kind, rows, which, batch, found, work):
     """`split_pairs` for more than WIDE codes: the rows of every node are sorted."""
-    features = batch.features
+    codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
+    keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
+    long_keys, other, runs, scores = work.keys, work.other, work.runs, work.scores
+    starts, stops, whole, features = batch.start, batch.stop, batch.whole, batch.features
+    score, width = found.score, rows.width
     for at in range(which.shape[0]):
         i = which[at]
         own = at if features.shape[0] > 1 else 0
-        a, n, t0, t1 = batch.start[i], batch.stop[i], batch.whole[i, 0], batch.whole[i, 1]
-        n -= a
+        start, n, t0, t1 = starts[i], stops[i] - starts[i], whole[i, 0], whole[i, 1]
+        best = score[i]
         for j in range(features.shape[1]):
             f = features[own, j]
             if n <= SMALL:
-                m = _sort_node(rows, a, n, f, work)
+                sorted_keys(codes, order, start, n, np.uint64(f), keys, rank, places)
+                m = _sorted_runs(label, values, start, n, places, SHIFT, 0, runs)
             else:
-                low = sort_rows(rows.codes, rows.order, a, n, np.uint64(f), work.keys, work.other)
-                m = _sorted_runs(rows, a, n, work.keys, 32, low, work.runs)
-            offer(kind, f, work.runs, m, t0, t1, rows.width, i, found)
+                low = sort_rows(codes, order, start, n, np.uint64(f), long_keys, other)
+                m = _sorted_runs(label, values, start, n, long_keys, 32, low, runs)
+            best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+        score[i] = best
 
 
 @kernel
-def search_pairs(kind, pool, slots, wholes, lo, hi, found, runs):
+def search_pairs(kind, pool, slots, wholes, lo, hi, found, work):
     """`split_pairs` on features lo ... hi - 1 of nodes whose sums are pool[slot]."""
-    width = pool.shape[2]
+    width, runs, scores, score = pool.shape[2], work.runs, work.scores, found.score
     for i in range(slots.shape[0]):
-        sums = pool[slots[i]]
+        slot, t0, t1, best = slots[i], wholes[i, 0], wholes[i, 1], score[i]
         for f in range(lo, hi):
             m = 0
             for b in range(width):
-                x, y = sums[f, b, 0], sums[f, b, 1]
-                runs.code[m], runs.first[m], runs.second[m] = b, x, y
+                x, y = pool[slot, f, b, 0], pool[slot, f, b, 1]
+                runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = b, x, y
                 m += x != 0 or y != 0
-            offer(kind, f, runs, m, wholes[i, 0], wholes[i, 1], width, i, found)
+            best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+        score[i] = best

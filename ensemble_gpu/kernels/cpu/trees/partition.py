@@ -20,8 +20,8 @@ def transpose(rows, out):
                 out[f, row] = rows[row, f]
 
 
-@kernel
-def gather(words, order, out):
+@inner
+def copy_rows(words, order, out):
     """out[t] = words[order[t]], row by row."""
     for t in range(order.shape[0]):
         for w in range(words.shape[1]):
@@ -37,14 +37,15 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
     return (bits[code // 64] >> np.uint64(code % 64)) & np.uint64(1) != 0
 
 
-@kernel
-def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
+@inner
+def move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left):
     """Left rows to the front of each range, right rows behind them, both in their order.
 
     The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by row or feature by
     feature.
     """
     order, label, values = rows.order, rows.label, rows.values
+    other_order, other_label, other_values = others.order, others.label, others.values
     labelled, missing_code, n_values = label.shape[0] > 0, rows.width - 1, values.shape[1]
     by_row, by_feature = np.uint64(steps[0]), np.uint64(steps[1])
     for i in range(starts.shape[0]):
@@ -61,25 +62,37 @@ def partition(cells, steps, rows, starts, stops, record, subset, others, n_left)
                 left = _goes_left(code, cut, missing_left, missing_code, bits)
             # both places are written, one counter moves: no branch to be guessed wrong
             order[at] = row
-            others.order[away] = row
+            other_order[away] = row
             if labelled:
                 own = label[t]
                 label[at] = own
-                others.label[away] = own
+                other_label[away] = own
             for s in range(n_values):
                 value = values[t, s]
                 values[at, s] = value
-                others.values[away, s] = value
+                other_values[away, s] = value
             at += left
             away += not left
         n_left[i] = at - starts[i]
         for t in range(away):
-            order[at + t] = others.order[t]
+            order[at + t] = other_order[t]
             for s in range(n_values):
-                values[at + t, s] = others.values[t, s]
+                values[at + t, s] = other_values[t, s]
         if labelled:
             for t in range(away):
-                label[at + t] = others.label[t]
+                label[at + t] = other_label[t]
+
+
+@kernel
+def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
+    """`move_rows` for Python."""
+    move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left)
+
+
+@kernel
+def gather(words, order, out):
+    """`copy_rows` for Python."""
+    copy_rows(words, order, out)
 
 
 @kernel

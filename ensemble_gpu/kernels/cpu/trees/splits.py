@@ -9,9 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.trees.class_splits import left_sums, present_classes, try_small
+from ensemble_gpu.kernels.cpu.trees.class_splits import (
+    best_cut,
+    keep_cut,
+    left_sums,
+    present_classes,
+)
 from ensemble_gpu.kernels.cpu.trees.rows import SMALL, WIDE
-from ensemble_gpu.kernels.cpu.trees.sorting import sort_rows
+from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
 from ensemble_gpu.kernels.cpu.trees.sums import add
 from ensemble_gpu.kernels.host.records import FEATURE, Best, Runs, runs_for
 from ensemble_gpu.kernels.host.search import Node, runs_of, try_feature
@@ -142,24 +147,39 @@ def split_nodes(rule, rows, which, batch, found, work):
 
 @kernel
 def split_class_nodes(rule, rows, which, batch, found, work, classes):
-    """`split_nodes` of classes without conditions: small nodes have a search of their own."""
-    features, n_codes, record = batch.features, rows.width - 1, found.record
+    """`split_nodes` of classes without conditions: small nodes have a search of their own.
+
+    Where values are missing the general one looks at the feature.
+    """
+    features, n_codes, record, score = batch.features, rows.width - 1, found.record, found.score
+    codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
+    keys, places, rank = classes.sorting.keys, classes.sorting.places, classes.sorting.rank
+    owner, total, left, right = classes.own, classes.total, classes.left, classes.right
+    kind, logs = rule.kind, rule.logs
     for at in range(which.shape[0]):
         i = which[at]
         own = at if features.shape[0] > 1 else 0
         a, n = batch.start[i], batch.stop[i] - batch.start[i]
         node = Node(batch.whole[i], batch.bounds[i], batch.key[i])
-        best = Best(found.score[i : i + 1], record[i], found.left[i], found.subset[i])
+        best = Best(score[i : i + 1], record[i], found.left[i], found.subset[i])
         small, q, weight, at_feature = n <= SMALL, 0, np.int64(0), np.int64(-1)
         if small:
-            q, weight = present_classes(rows.label, a, n, batch.whole[i], classes)
+            q, weight = present_classes(label, a, n, batch.whole[i], classes)
         for j in range(features.shape[1]):
             f = features[own, j]
             if small:
-                better, done = try_small(rule, rows, a, n, f, q, weight, i, found, classes)
-                if better:
-                    at_feature = f
-                if done:
+                sorted_keys(codes, order, a, n, np.uint64(f), keys, rank, places)
+                if places[n - 1] >> SHIFT != n_codes:
+                    if places[0] >> SHIFT == places[n - 1] >> SHIFT:
+                        continue
+                    for c in range(q):
+                        right[c] = total[c]
+                    higher, cut = best_cut(
+                        kind, logs, values, a, n, places, owner, left, right, q, weight, score[i]
+                    )
+                    if cut >= 0:
+                        score[i], at_feature = higher, f
+                        keep_cut(i, f, places, cut, found)
                     continue
             m = _runs(rows, a, n, np.uint64(f), rule.counted, work)
             try_feature(rule, f, work.runs, m, node, n_codes, best)

@@ -37,7 +37,7 @@ class CudaGrower:
         scoring = scoring_of(rule, sample.n_stats)
         self.columns = sample.n_stats + scoring.counted
         self.rows = NodeRows(codes, sample, device)
-        self.sums = NodeSums(self.rows, scoring.counted)
+        self.node_sums = NodeSums(self.rows, scoring.counted)
         self.search = Search(rule, sample.n_stats, codes.n_features, device)
         self.host = HostSearch(rule, scoring, self.rows)
 
@@ -49,8 +49,17 @@ class CudaGrower:
     def total(self) -> np.ndarray:
         return self.rows.total()
 
-    def grow_levels(self, limits: Any, rounding: float, *root: np.ndarray) -> None:
-        return None
+    def sums(self, frontier: Frontier) -> np.ndarray:
+        tried, width, columns = self._tried(frontier), self.width, self.columns
+        step = max(1, CHUNK_BYTES // (8 * tried * width * columns))
+        cells = []
+        with self.device.active(f"sums of {len(frontier.nodes)} nodes", CHUNK_BYTES):
+            for first in range(0, len(frontier.nodes), step):
+                part = frontier[first : first + step]
+                features_ = self._features(part.features)
+                own = self.node_sums.of(part.nodes.tolist(), features_, tried)[0]
+                cells.append(self.device.where.host(own))
+        return np.concatenate(cells).reshape(len(frontier.nodes), tried, width, columns)
 
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
@@ -59,14 +68,14 @@ class CudaGrower:
         with self.device.active(f"splits of {len(nodes)} nodes", 2 * CHUNK_BYTES):
             self._split_small(frontier, np.flatnonzero(~large), found)
             self._split_large(frontier, np.flatnonzero(large), found)
-        self.sums.inherited.clear()
+        self.node_sums.inherited.clear()
         return found.splits()
 
     def _tried(self, frontier: Frontier) -> int:
         return self.p if frontier.features is None else frontier.features.shape[1]
 
     def _features(self, features: np.ndarray | None) -> Any:
-        return self.sums.all_features_ if features is None else integers(features, self.device)
+        return self.node_sums.all_features_ if features is None else integers(features, self.device)
 
     def _split_small(self, frontier: Frontier, at: np.ndarray, found: Found) -> None:
         tried = self._tried(frontier)
@@ -100,9 +109,9 @@ class CudaGrower:
             features = None if frontier.features is None else frontier.features[chunk]
             features_ = self._features(features)
             if features is None:
-                sums, sums_, slots = self.sums.of_families(nodes)
+                sums, sums_, slots = self.node_sums.of_families(nodes)
             else:
-                sums, sums_, slots = self.sums.of(nodes, features_, tried)
+                sums, sums_, slots = self.node_sums.of(nodes, features_, tried)
             if self.on_device:
                 best = BestSplits(len(chunk), tried, self.columns, device)
                 split_kernels.launch_split_sums(
@@ -117,7 +126,7 @@ class CudaGrower:
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         first = self.rows.n_nodes
         n_left = self.rows.partition(nodes, splits)
-        self.sums.inherit(nodes, first)
+        self.node_sums.inherit(nodes, first)
         return n_left
 
     def nodes(self) -> Any:

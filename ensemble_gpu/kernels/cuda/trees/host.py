@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.trees import splits as cpu_splits
+from ensemble_gpu.kernels.cpu.trees.rows import Rows
+from ensemble_gpu.kernels.cpu.trees.splits import node_work, split_nodes
 from ensemble_gpu.kernels.cuda import histogram
 from ensemble_gpu.kernels.cuda.trees.rows import NodeRows
-from ensemble_gpu.kernels.host.records import Found, wholes_of
-from ensemble_gpu.kernels.host.search import search
+from ensemble_gpu.kernels.host.records import Found, batch_of, wholes_of
+from ensemble_gpu.kernels.host.search import found_in
 from ensemble_gpu.kernels.tree_protocol import Frontier, SplitRule
-
-compiled: Any = cpu_splits  # its functions take what numba's signatures do not spell out
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,16 @@ class HostSearch:
         features = np.arange(own.p)[None, :]
         if frontier.features is not None:
             features = frontier.features[at]
-        arrays = [a[at] for a in found.arrays]
-        compiled.split_nodes(
-            self.scoring, codes, np.arange(stop[-1], dtype=np.uint32),
-            label.astype(np.uint8 if own.n_stats <= 256 else np.uint32), values, own.width,
-            stop - size, stop, features, wholes_of(frontier.sums[at], size, self.rule),
-            frontier.bounds[at], frontier.keys[at], *arrays, False,
+        narrow = label.astype(np.uint8 if own.n_stats <= 256 else np.uint32)
+        order = np.arange(stop[-1], dtype=np.uint32)
+        whole = wholes_of(frontier.sums[at], size, self.rule)
+        best = Found(len(at), self.rule, own.n_stats, own.width)
+        split_nodes(
+            self.scoring, Rows(codes, order, narrow, values, own.width), np.arange(len(at)),
+            batch_of(frontier[at], features, stop - size, stop, whole), best.arrays,
+            node_work(own.width, whole.shape[1], int(size.max())),
         )  # fmt: skip
-        _write(arrays, at, found)
+        found.put(at, best)
 
     def from_sums(
         self, frontier: Frontier, at: np.ndarray, features: np.ndarray | None, sums: Any,
@@ -61,19 +62,8 @@ class HostSearch:
     ) -> None:  # fmt: skip
         """Sums to the host, and its search."""
         own = self.rows
-        if features is None:
-            features = np.tile(np.arange(own.p), (len(at), 1))
         cells = own.device.where.host(sums)[slots]
-        cells = cells.reshape(len(at), features.shape[1], own.width, -1)
+        tried = own.p if features is None else features.shape[1]
+        cells = cells.reshape(len(at), tried, own.width, -1)
         n_rows = own.sizes(frontier.nodes[at])
-        arrays = [a[at] for a in found.arrays]
-        search(
-            self.scoring, cells, features, wholes_of(frontier.sums[at], n_rows, self.rule),
-            frontier.bounds[at], frontier.keys[at], *arrays,
-        )  # fmt: skip
-        _write(arrays, at, found)
-
-
-def _write(arrays: list[np.ndarray], at: np.ndarray, found: Found) -> None:
-    for whole, array in zip(found.arrays, arrays, strict=True):
-        whole[at] = array
+        found.put(at, found_in(self.rule, frontier[at], cells, n_rows))
