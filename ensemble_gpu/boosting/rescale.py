@@ -15,16 +15,9 @@ import numpy as np
 
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.boosting.vote_loss import VoteLoss
-from ensemble_gpu.kernels.host.adaboost import log_factors, solve
-from ensemble_gpu.kernels.host.weights import (
-    count_leaves,
-    fold,
-    fuller_side,
-    remember,
-    weigh,
-    worn,
-)
-from ensemble_gpu.kernels.protocol import ABSTAIN, N_LEAVES, Codes, Criterion, Histograms, Layout
+from ensemble_gpu.kernels.host.adaboost import solve
+from ensemble_gpu.kernels.host.weights import follow_stump, look_at_leaves, weigh, worn
+from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Histograms, Layout
 from ensemble_gpu.learners.stump import Stump
 
 # Rounds after which all rows are requantised whatever happened; bench/fit_cost.py shows the cost.
@@ -62,8 +55,6 @@ class Rescale:
         self.smoothing = math.nan
         self.quantum_bits = layout.quantum_bits
         self.cumulated = np.cumsum(codes.counts, axis=2)
-        self.has_missing = np.asarray(codes.counts[:, :, -1].any(axis=0))
-        self.rows = np.zeros((layout.n_classes, N_LEAVES), dtype=np.int64)
         self.leaf_of = np.zeros(codes.width, dtype=np.int64)
         self.log_tables = np.zeros((groups, codes.n_features, codes.width))
         self.fixed_tables = np.zeros(self.log_tables.shape, dtype=np.int64)
@@ -106,12 +97,11 @@ class Rescale:
         error, alpha = solve(
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, shares
         )
-        feature, last_bin, missing_leaf = split.feature, split.bin, split.missing_leaf
-        perfect = count_leaves(self.cumulated, feature, last_bin, missing_leaf, self.rows)
-        if missing_leaf != ABSTAIN and not self.has_missing[feature]:
-            missing_leaf = fuller_side(self.rows)  # for missing values in later data
+        missing_leaf, perfect = look_at_leaves(
+            self.cumulated, split.feature, split.bin, split.missing_leaf
+        )
         stump = Stump(
-            feature, last_bin, missing_leaf, values, alpha, error, perfect,
+            split.feature, split.bin, missing_leaf, values, alpha, error, perfect,
             round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
         )  # fmt: skip
         return stump if self.vote_loss is None else self._with_loss(stump, self.vote_loss)
@@ -137,15 +127,11 @@ class Rescale:
         self.loss = self.training_loss(stump)
         if self.vote_loss is not None:
             self.vote_loss.follow(stump)
-        logs = self.logs
-        log_factors(self.rule.kind, stump.values, stump.alpha, logs)
-        remember(
-            self.log_tables, self.fixed_tables, stump.feature, stump.bin, stump.missing_leaf,
-            logs, self.leaf_of,
+        kept = follow_stump(
+            self.rule.kind, stump.values, stump.alpha, stump[:3], self.cumulated, self.log_tables,
+            self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs,
         )  # fmt: skip
         self.used[stump.feature] = True
-        count_leaves(self.cumulated, stump.feature, stump.bin, stump.missing_leaf, self.rows)
-        kept = fold(logs, self.rows, self.scale, self.ratio)
         self.rounds_since += 1
         if self.rounds_since >= REQUANTISE_EVERY or worn(
             trail.largest, self.ratio, trail.totals, self.fresh_totals

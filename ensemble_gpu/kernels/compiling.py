@@ -82,6 +82,9 @@ def _is_ours(event: event.Event) -> bool:
     return module.split(".")[0] == __name__.split(".")[0]
 
 
+ANNOUNCER = Announcer()
+
+
 def announce_compilation() -> None:
     """Listen from now on; called when the compiled engine is first loaded."""
-    event.register("numba:compile", Announcer())
+    event.register("numba:compile", ANNOUNCER)

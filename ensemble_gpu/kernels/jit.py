@@ -24,22 +24,25 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ensemble_gpu.kernels.linking import PIPELINES
+
 # Folders of kernels/ that hold nothing that is compiled for the host.
-APART = {"cuda", "reference"}
+APART = frozenset({"cuda", "reference"})
 COMMON: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 UNWRAPPED: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
+_CACHES: list[KernelCache] = []
 _UNCACHED: list[Any] = []
 
 
 @cache
-def digest() -> str:
-    """Of all sources that compiled functions are made of."""
+def digest(apart: frozenset[str] = APART) -> str:
+    """Of all sources that compiled functions are made of, but for the folders `apart`."""
     root = Path(__file__).parent
     total = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root)
-        if name.parts[0] not in APART:
+        if name.parts[0] not in apart:
             total.update(name.as_posix().encode() + b"\0" + path.read_bytes())
     return total.hexdigest()[:16]
 
@@ -51,9 +54,14 @@ class KernelCache(FunctionCache):
         super().__init__(py_func)
         name = self._impl.filename_base
         self._others = name.split("-", 1)[0] + "-*.nb[ic]"
+        self._name = f"{name}-{digest()}"
         self._cache_file = IndexDataCacheFile(
-            cache_path=self.cache_path, filename_base=f"{name}-{digest()}", source_stamp=digest()
+            cache_path=self.cache_path, filename_base=self._name, source_stamp=digest()
         )
+
+    def files(self) -> list[Path]:
+        """The files that hold machine code."""
+        return sorted(Path(self.cache_path).glob(f"{self._name}.*.nbc"))
 
     def save_overload(self, sig: Any, data: Any) -> None:
         for path in Path(self.cache_path).glob(self._others):
@@ -67,11 +75,12 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
     """Compile a function that Python calls."""
     if function is None:
         return kernel
-    compiled = njit(**COMMON)(function)
+    compiled = njit(**COMMON, pipeline_class=PIPELINES.get("kernel"))(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:
         compiled._cache = KernelCache(function)
+        _CACHES.append(compiled._cache)
     except RuntimeError:  # no directory can be written: this process compiles for itself alone
         _UNCACHED.append(compiled)
     return compiled
@@ -80,6 +89,11 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
 def cache_is_missing() -> bool:
     """Whether kernels are compiled anew in every process, for want of a writable directory."""
     return bool(_UNCACHED)
+
+
+def cached_kernels() -> list[Path]:
+    """The files of all that is compiled and in the cache, one a function and types of arguments."""
+    return sorted(path for one in _CACHES for path in one.files())
 
 
 def inner(
@@ -91,5 +105,5 @@ def inner(
 ) -> Any:
     """Compile a function that only compiled functions call; with or without options."""
     options: dict[str, Any] = {"inline": inline, "forceinline": forceinline, "fastmath": fastmath}
-    declare = njit(**COMMON, **UNWRAPPED, **options)
+    declare = njit(**COMMON, **UNWRAPPED, **options, pipeline_class=PIPELINES.get("inner"))
     return declare if function is None else declare(function)

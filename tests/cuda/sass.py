@@ -77,32 +77,37 @@ def compile_all(capability: str, build: str, target: Path, names: tuple[str, ...
         for k, signature in enumerate(signatures_of(name, build)):
             arguments = tuple(numba_type(a) for a in signature)
             function, stem = KERNELS[name].py_func, target / f"{name}-{k}"
+            most = KERNELS[name].targetoptions.get("max_registers")
             if build == PLAIN:
                 ptx, _ = cuda.compile_ptx(function, arguments, cc=cc, device=False)
-                _assemble(ptx, capability, stem)
+                _assemble(ptx, capability, most, stem)
             else:
                 code, _ = cuda.compile(
                     function, arguments, cc=cc, device=False, abi="numba", output="ltoir"
                 )
-                _link(code, capability, stem)
+                _link(code, capability, most, stem)
             _disassemble(stem)
 
 
-def _assemble(ptx: str, capability: str, stem: Path) -> None:
+def _assemble(ptx: str, capability: str, most_registers: int | None, stem: Path) -> None:
     source, cubin = stem.with_suffix(".ptx"), stem.with_suffix(".cubin")
     source.write_text(ptx)
+    bound = [] if most_registers is None else [f"-maxrregcount={most_registers}"]
     report = subprocess.run(
-        [tool("bin/ptxas"), f"-arch=sm_{capability}", "-v", source, "-o", cubin],
+        [tool("bin/ptxas"), f"-arch=sm_{capability}", *bound, "-v", source, "-o", cubin],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     stem.with_suffix(".txt").write_text(report.stderr)
 
 
-def _link(code: bytes, capability: str, stem: Path) -> None:
+def _link(code: bytes, capability: str, most_registers: int | None, stem: Path) -> None:
     """PTX and machine code by nvJitLink from a kernel's LTO-IR; it reports what ptxas -v does."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    options = {"arch": f"sm_{capability}", "link_time_optimization": True}
+    options: dict[str, Any] = {
+        "arch": f"sm_{capability}", "link_time_optimization": True,
+        "max_register_count": most_registers,
+    }  # fmt: skip
     ptx = Linker(ObjectCode.from_ltoir(code), options=LinkerOptions(**options, ptx=True))
     stem.with_suffix(".ptx").write_bytes(ptx.link("ptx").code.rstrip(b"\0"))
     linker = Linker(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
-from ensemble_gpu.kernels.cuda.trees import best, forest, partition, splits, sums
+from ensemble_gpu.kernels.cuda.trees import best, partition, splits, sums
+from ensemble_gpu.kernels.cuda.trees import evaluate as forests
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,6 @@ KERNELS: dict[str, Any] = {
     "compare": partition.compare,
     "sum_by": partition.sum_by,
     "leaves": partition.leaves,
-    "evaluate_forest": forest.evaluate_forest,
-    "apply_forest": forest.apply_forest,
+    "evaluate_forest": forests.evaluate_forest,
+    "apply_forest": forests.apply_forest,
 }

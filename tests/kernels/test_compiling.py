@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ensemble_gpu.kernels.compiling import MESSAGE
+from ensemble_gpu.kernels.compiling import MESSAGE, Announcer
 
 pytestmark = pytest.mark.slow
 
@@ -19,10 +21,11 @@ from ensemble_gpu.kernels import compiling
 
 compiling.PATIENCE_SECONDS = {patience}
 import ensemble_gpu.kernels.cpu.engine
-from ensemble_gpu.kernels.host.scalar import exp, log
+import numpy as np
+from ensemble_gpu.kernels.host.weights import weigh, worn
 
-log(exp(1.0))
-log(exp(1))
+worn(np.ones(2), np.ones((2, 3)), np.ones(2), np.ones(2))
+weigh(np.ones((2, 3), dtype=np.int64), np.ones(2), np.ones(2, dtype=np.int64))
 """
 
 
@@ -42,3 +45,39 @@ def test_a_long_compilation_is_announced_once_and_never_again_from_the_cache(tmp
 
 def test_a_short_compilation_is_not_announced(tmp_path):
     assert MESSAGE not in run(COMPILE.format(patience=1000.0), tmp_path).stderr
+
+
+def ours() -> SimpleNamespace:
+    """As numba tells of a function of this package."""
+    dispatcher = SimpleNamespace(py_func=Announcer.on_start)
+    return SimpleNamespace(data={"dispatcher": dispatcher})
+
+
+def theirs() -> SimpleNamespace:
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=os.path.join)})
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_no_garbage_is_collected_while_our_functions_are_compiled(enabled):
+    before = gc.isenabled()
+    listener = Announcer()
+    try:
+        gc.enable() if enabled else gc.disable()
+        for event in (ours(), ours()):
+            listener.on_start(event)
+            assert not gc.isenabled()
+        for event in (ours(), ours()):
+            assert not gc.isenabled()
+            listener.on_end(event)
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable() if before else gc.disable()
+
+
+def test_functions_of_others_are_none_of_our_business():
+    listener = Announcer()
+    listener.on_start(theirs())
+    assert gc.isenabled()
+    assert listener.depth == 0
+    listener.on_end(theirs())
+    assert listener.depth == 0

@@ -14,14 +14,13 @@ from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import (
     binning,
-    derivatives,
     evaluate,
     histogram,
     pairs,
     requantise,
+    rowwise,
     score,
 )
-from ensemble_gpu.kernels.cpu.exponential import exp_into
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
@@ -132,7 +131,7 @@ class CpuEngine:
         self, F: np.ndarray, column: np.ndarray, cut: Cut, values: np.ndarray, out: Any = None
     ) -> np.ndarray:
         out = np.empty_like(F) if out is None else out
-        pairs.move(F, column, cut.bin, cut.missing_code, cut.missing_leaf, values, out)
+        rowwise.move(F, column, cut.bin, cut.missing_code, cut.missing_leaf, values, out)
         return out
 
     def derivatives(self, loss: Any, y: np.ndarray, F: np.ndarray) -> tuple[Any, Any]:
@@ -140,19 +139,19 @@ class CpuEngine:
             return loss.derivatives(y, F)
         g, h = np.empty((2, F.shape[0]))
         tables = exponential.powers(), fixedpoint.tables()
-        derivatives.logistic(y, F, loss.largest_exponent, *tables, g, h)
+        rowwise.logistic(y, F, loss.largest_exponent, *tables, g, h)
         return g, h
 
     def pack(
         self, g: np.ndarray, h: np.ndarray, unit_g: float, unit_h: float, out: Any = None
     ) -> np.ndarray:
         out = np.empty(g.shape, dtype=np.int64) if out is None else out
-        pairs.pack(g, h, 1.0 / unit_g, 1.0 / unit_h, out)
+        rowwise.pack(g, h, 1.0 / unit_g, 1.0 / unit_h, out)
         return out
 
     def leaf_sums(self, q: np.ndarray, column: np.ndarray, cut: Cut) -> np.ndarray:
         sums = np.zeros((q.shape[0], N_LEAVES), dtype=np.int64)
-        pairs.leaf_sums(q, column, cut.bin, cut.missing_code, cut.missing_leaf, sums)
+        rowwise.leaf_sums(q, column, cut.bin, cut.missing_code, cut.missing_leaf, sums)
         return sums
 
     def pair_counts(self, codes: Codes, feature: int, weights: np.ndarray | None) -> np.ndarray:
@@ -171,7 +170,7 @@ class CpuEngine:
     def exp(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(x.shape)
         flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
-        exp_into(flat, exponential.powers(), fixedpoint.tables(), out.reshape(-1))
+        rowwise.exp_into(flat, exponential.powers(), fixedpoint.tables(), out.reshape(-1))
         return out
 
     def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:

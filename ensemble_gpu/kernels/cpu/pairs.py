@@ -1,8 +1,6 @@
-"""Gradients on the CPU: rows moved and packed, sums of packed pairs, counts of pairs of codes.
+"""Gradients on the CPU: sums of integers and of packed pairs, counts of pairs of codes.
 
-Every function here is a serial body that a pool of Python threads calls on its share (they let go
-of the interpreter's lock): the work between them is NumPy's, and numba's own threads would spin on
-the cores while that runs.
+Python threads call these functions, each on its share of the units.
 """
 
 from __future__ import annotations
@@ -11,45 +9,10 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.histogram import add_rows
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import LEFT, PACK_BITS, RIGHT
+from ensemble_gpu.kernels.protocol import PACK_BITS
 
 # PACK_ROWS times 2^PACK_BITS < 2^31: neither half of a part's sums can overflow.
 PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
-
-
-@kernel
-def move(F, column, last_bin, missing_code, missing_leaf, values, out):
-    """out[k, i] = F[k, i] + values[k, leaf of column[i]]."""
-    for k in range(F.shape[0]):
-        left, right, missing = values[k, LEFT], values[k, RIGHT], values[k, missing_leaf]
-        for i in range(F.shape[1]):
-            code = column[i]
-            added = left if code <= last_bin else right
-            out[k, i] = F[k, i] + (missing if code == missing_code else added)
-
-
-@kernel
-def pack(s, h, per_unit_s, per_unit_h, out):
-    """out = rint(s / unit) 2^32 + rint(h / unit); below 2^51, so the sum of floats is exact."""
-    for k in range(s.shape[0]):
-        for i in range(s.shape[1]):
-            upper = np.rint(s[k, i] * per_unit_s) * 4294967296.0
-            out[k, i] = np.int64(upper + np.rint(h[k, i] * per_unit_h))
-
-
-@kernel
-def leaf_sums(q, column, last_bin, missing_code, missing_leaf, sums):
-    """sums[k, leaf] += q[k, i] over the rows of each leaf."""
-    for k in range(q.shape[0]):
-        left, right, missing = np.int64(0), np.int64(0), np.int64(0)
-        for i in range(q.shape[1]):
-            code, value = column[i], q[k, i]
-            left += value if code <= last_bin else 0
-            missing += value if code == missing_code else 0
-            right += value
-        sums[k, LEFT] += left
-        sums[k, RIGHT] += right - left - missing
-        sums[k, missing_leaf] += missing
 
 
 @inner

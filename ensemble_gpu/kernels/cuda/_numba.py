@@ -14,8 +14,12 @@ from typing import Any
 from numba import cuda as numba_cuda
 
 from ensemble_gpu.kernels.cuda import available
+from ensemble_gpu.kernels.jit import digest
 
-__all__ = ["cuda", "device_handle", "external_stream", "product", "simulator_handle", "use_device"]
+__all__ = [
+    "cuda", "device_handle", "external_stream", "kernel", "product",
+    "simulator_handle", "use_device",
+]  # fmt: skip
 
 
 class _Simulated:
@@ -47,6 +51,25 @@ else:
     # against them at every launch, with a warning of its own class; this switch is the process's.
     launch_config: Any = dispatcher.config
     launch_config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+
+def kernel(most_registers: int | None = None) -> Callable[[Any], Any]:
+    """`cuda.jit` for a kernel, cached on disk; of at most so many registers a thread.
+
+    numba looks for changes in the kernel's own file only. The stamp that it compares is a digest
+    over the sources of all kernels instead, so that no edit elsewhere and no upgrade runs old code.
+    """
+    bound = most_registers is not None and not available.simulated()
+    declare = cuda.jit(cache=True, **({"max_registers": most_registers} if bound else {}))
+
+    def declared(function: Any) -> Any:
+        compiled = declare(function)
+        file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+        if file is not None:
+            file._source_stamp = digest(frozenset())
+        return compiled
+
+    return declared
 
 
 def simulator_handle(array: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 # --- device functions ------------------------------------------------------------------------
@@ -27,7 +27,7 @@ def _search(x, edges, f, steps):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def encode(X, rows, edges, steps, width, lanes, bits, spread, codes):
     """codes[tile, i]: `lanes` codes of `bits` bits of row rows[i], NaN as width - 1.
 

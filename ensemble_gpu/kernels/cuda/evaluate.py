@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 # --- device functions ------------------------------------------------------------------------
@@ -27,7 +27,7 @@ def _search(x, thresholds, first, steps):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def evaluate(X, features, thresholds, values, missing, out):
     """out[i, k] += table values of row i, in the order of the features.
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numba import int32, uint64
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 
 STRIDE = 256  # cells of a feature in shared memory and in narrow sums
@@ -126,7 +126,7 @@ def _rescaled(q, factor):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def build(codes, parts, group_of, q, sums):
     """sums[group, feature * 256 + code] += q of every row, for every plane.
 
@@ -158,7 +158,7 @@ def build(codes, parts, group_of, q, sums):
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def update(codes, parts, group_of, tile, shift, factors, q, sums, largest):
     """q = rint(q * factor) where the row's code has a factor >= 0; sums follow the differences.
 
@@ -212,7 +212,7 @@ def update(codes, parts, group_of, tile, shift, factors, q, sums, largest):
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def build_wide(codes, parts, group_of, q, sums, stride):
     """`build` for codes of 16 bits; no shared memory, no barrier."""
     part = np.int32(cuda.blockIdx.x)
@@ -228,7 +228,7 @@ def build_wide(codes, parts, group_of, q, sums, stride):
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def update_wide(codes, parts, group_of, tile, shift, factors, q, sums, largest, stride):
     """`update` for codes of 16 bits; each touched row offers its q for the maximum itself."""
     part = np.int32(cuda.blockIdx.x)

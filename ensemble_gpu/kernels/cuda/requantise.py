@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import int64
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
 
@@ -73,7 +73,7 @@ def _quantised(logs, exponent, powers):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def heaviest(codes, parts, group_of, used, n_used, mask, tables, start_log, top):
     """top[group] = max(top[group], L) over all rows; barriers inside `_block_max`."""
     scratch = cuda.shared.array(MOST_THREADS, int64)
@@ -95,7 +95,7 @@ def heaviest(codes, parts, group_of, used, n_used, mask, tables, start_log, top)
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def quantise(
     codes, parts, group_of, used, n_used, mask, tables, start_log, top, powers, q, largest
 ):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.exponential import LARGEST, LOWEST_POWER, PER_LN2, REST
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
@@ -39,7 +39,7 @@ def _exp(x, powers, digits):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def exponentiate(x, powers, digits, out):
     """out[k, i] = e^x[k, i], x cut to +-LARGEST; NaN stays NaN."""
     i = np.int32(cuda.grid(1))
@@ -54,7 +54,7 @@ def exponentiate(x, powers, digits, out):
         i = np.int32(i + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def move(F, column, last_bin, missing_code, values, out):
     """out[k, i] = F[k, i] + values[k, side], side 0 left, 1 right, 2 where the code is missing."""
     i = np.int32(cuda.grid(1))
@@ -69,7 +69,7 @@ def move(F, column, last_bin, missing_code, values, out):
         i = np.int32(i + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def pack(s, h, per_s, per_h, out):
     """out[k, i] = rint(s per_s) 2^32 + rint(h per_h), half to even."""
     i = np.int32(cuda.grid(1))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int32, int64
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.formulas import confidence, gentle, weight
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.cuda.scan import scan_with, team_bits_of
@@ -167,7 +167,7 @@ def _costs(kind, learn, sums, running, weights, f, t, width, stride, apart):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def score(sums, running, n_thresholds, weights, kind, learn, width, stride, team_bits, lowest):
     """lowest[f] = lowest cost of feature f, inf where it has no threshold.
 
@@ -195,7 +195,7 @@ def score(sums, running, n_thresholds, weights, kind, learn, width, stride, team
         f = np.int32(f + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def choose(
     lowest, sums, running, n_thresholds, weights, kind, learn, width, stride, largest, record,
     record_score,

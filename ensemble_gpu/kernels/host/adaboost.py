@@ -96,7 +96,7 @@ def solve(kind, sums, scale, rate, smoothing, values, shares):
     return _solve_pairs(kind, sums, scale, rate, smoothing, values, shares)
 
 
-@kernel
+@inner
 def log_factors(kind, values, alpha, logs):
     """logs[group, leaf], the logarithm of the factor on the weights, of a stump's leaf values.
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels import fixedpoint
+from ensemble_gpu.kernels.host.adaboost import log_factors
 from ensemble_gpu.kernels.host.scalar import exp
-from ensemble_gpu.kernels.jit import kernel
+from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 
 # A group whose sum of q has fallen to this share is requantised: its resolution is wearing thin.
@@ -17,72 +18,74 @@ Q_LIMIT = fixedpoint.Q_LIMIT
 PER_NAT = fixedpoint.INV_LN2 * fixedpoint.UNIT
 
 
-@kernel
-def count_leaves(cumulated, feature, last_bin, missing_leaf, rows):
-    """rows[class, leaf] of a split, unweighted; returns whether it is perfect.
+@inner
+def _rows_of(cumulated, c, feature, last_bin):
+    """Rows of class c on the left and on the right of a split, and those that are missing."""
+    along, width = cumulated[c, feature], cumulated.shape[2]
+    return (
+        along[last_bin], along[width - 2] - along[last_bin], along[width - 1] - along[width - 2],
+    )  # fmt: skip
 
-    Perfect: each leaf holds one class at most and nobody abstains. Counted in rows, because a
-    row whose weight has fallen to q = 0 is still there.
+
+@kernel
+def look_at_leaves(cumulated, feature, last_bin, missing_leaf):
+    """(where missing values go, whether the split is perfect), counted in rows, unweighted.
+
+    Missing values of later data go to the fuller side, if there were none to learn a side from.
+    Perfect: each leaf holds one class at most and no row abstains. A row whose weight has fallen to
+    q = 0 is still there.
     """
-    width = cumulated.shape[2]
-    perfect = True
-    for c in range(rows.shape[0]):
-        for leaf in range(N_LEAVES):
-            rows[c, leaf] = 0
-        along = cumulated[c, feature]
-        rows[c, LEFT] = along[last_bin]
-        rows[c, RIGHT] = along[width - 2] - along[last_bin]
-        rows[c, missing_leaf] += along[width - 1] - along[width - 2]
-        perfect = perfect and rows[c, ABSTAIN] == 0
-    for leaf in range(ABSTAIN):
-        classes = 0
-        for c in range(rows.shape[0]):
-            classes += rows[c, leaf] > 0
-        perfect = perfect and classes <= 1
-    return perfect
+    n_left, n_right, n_missing = 0, 0, 0
+    classes_left, classes_right = 0, 0
+    for c in range(cumulated.shape[0]):
+        left, right, missing = _rows_of(cumulated, c, feature, last_bin)
+        n_left, n_right, n_missing = n_left + left, n_right + right, n_missing + missing
+        classes_left += left + (missing if missing_leaf == LEFT else 0) > 0
+        classes_right += right + (missing if missing_leaf == RIGHT else 0) > 0
+    perfect = classes_left <= 1 and classes_right <= 1
+    if missing_leaf == ABSTAIN:
+        return ABSTAIN, perfect and n_missing == 0
+    if n_missing == 0:
+        missing_leaf = LEFT if n_left >= n_right else RIGHT
+    return missing_leaf, perfect
+
+
+@inner
+def _fullest(cumulated, feature, last_bin, missing_leaf):
+    """The leaf with the most rows; of equals the first."""
+    n_left, n_right, n_apart = 0, 0, 0
+    for c in range(cumulated.shape[0]):
+        left, right, missing = _rows_of(cumulated, c, feature, last_bin)
+        n_left += left + (missing if missing_leaf == LEFT else 0)
+        n_right += right + (missing if missing_leaf == RIGHT else 0)
+        n_apart += missing if missing_leaf == ABSTAIN else 0
+    if n_left >= n_right:
+        return LEFT if n_left >= n_apart else ABSTAIN
+    return RIGHT if n_right >= n_apart else ABSTAIN
 
 
 @kernel
-def fuller_side(rows):
-    """The leaf, LEFT or RIGHT, with more rows; LEFT where they are equal."""
-    difference = 0
-    for c in range(rows.shape[0]):
-        difference += rows[c, LEFT] - rows[c, RIGHT]
-    return LEFT if difference >= 0 else RIGHT
+def follow_stump(kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs):
+    """Tables, scales and ratios after a stump at `place` = (feature, bin, missing leaf).
 
-
-@kernel
-def remember(tables, fixed, feature, last_bin, missing_leaf, logs, leaf_of):
-    """tables[g, feature, code] += log factor of the code's leaf; fills leaf_of[code].
-
-    `fixed` holds the same in fixed point (fixedpoint.from_log).
+    logs[group, leaf] is the logarithm of the factor on the weights. tables[g, feature, code] +=
+    that of the code's leaf, leaf_of[code]; `fixed` holds the same in fixed point
+    (fixedpoint.from_log). The factor of the leaf with the most rows is folded into the scales;
+    returns that leaf. ratio[g, leaf] is what the other leaves' weights are multiplied by. Scales
+    are brought back to a maximum in [1/2, 1) by an exact power of two.
     """
+    feature, last_bin, missing_leaf = place
+    log_factors(kind, values, alpha, logs)
     width = leaf_of.shape[0]
     for code in range(width - 1):
         leaf_of[code] = LEFT if code <= last_bin else RIGHT
     leaf_of[width - 1] = missing_leaf
+    kept = _fullest(cumulated, feature, last_bin, missing_leaf)
+    top = 0.0
     for g in range(logs.shape[0]):
         for code in range(width):
             tables[g, feature, code] += logs[g, leaf_of[code]]
             fixed[g, feature, code] = np.int64(np.rint(tables[g, feature, code] * PER_NAT))
-
-
-@kernel
-def fold(logs, rows, scale, ratio):
-    """Fold the factor of the leaf with the most rows into the scales; returns that leaf.
-
-    ratio[g, leaf] is what the other leaves' weights are multiplied by. Scales are brought
-    back to a maximum in [1/2, 1) by an exact power of two.
-    """
-    kept, most = 0, -1
-    for leaf in range(N_LEAVES):
-        count = 0
-        for c in range(rows.shape[0]):
-            count += rows[c, leaf]
-        if count > most:
-            kept, most = leaf, count
-    top = 0.0
-    for g in range(logs.shape[0]):
         for leaf in range(N_LEAVES):
             ratio[g, leaf] = exp(logs[g, leaf] - logs[g, kept])
         scale[g] = scale[g] * exp(logs[g, kept])

@@ -10,7 +10,8 @@ import pytest
 
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
-from ensemble_gpu.kernels.cuda.trees import best, forest, partition, splits, sums
+from ensemble_gpu.kernels.cuda.trees import best, partition, splits, sums
+from ensemble_gpu.kernels.cuda.trees import evaluate as forests
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, PackedTables
 from ensemble_gpu.kernels.tree_protocol import (
@@ -34,7 +35,7 @@ from tests.cuda.simulator.problems import (
 )
 
 MODULES = (
-    best, binning, evaluate, forest, histogram, partition, requantise, rowwise, score, splits, sums
+    best, binning, evaluate, forests, histogram, partition, requantise, rowwise, score, splits, sums
 )  # fmt: skip
 
 

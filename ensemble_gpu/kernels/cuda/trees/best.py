@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.device import Device, thread_a_row
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.host.records import Found
@@ -23,7 +23,7 @@ RECORD = 6
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def choose_feature(scores, found, features, record, record_score):
     """The first of a node's tried features with the highest score; one thread a node.
 

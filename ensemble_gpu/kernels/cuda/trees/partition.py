@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.tree_protocol import LEAF
@@ -48,7 +48,7 @@ def _goes_left(code, last_bin, missing_left, missing_code, subset, i):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def mark(codes, order, nodes, subset, lane_bits, missing_code, node_of, goes):
     """node_of[u], and goes[u] = 1 where row u of the nodes goes left."""
     u = np.int32(cuda.grid(1))
@@ -62,7 +62,7 @@ def mark(codes, order, nodes, subset, lane_bits, missing_code, node_of, goes):
         u = np.int32(u + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def scatter(order, nodes, node_of, running, before, moved):
     """moved = the rows of each node, those that go left first, both in their order.
 
@@ -80,7 +80,7 @@ def scatter(order, nodes, node_of, running, before, moved):
         u = np.int32(u + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def restore(nodes, node_of, moved, order):
     """The rows of the nodes, moved, back into their ranges."""
     u = np.int32(cuda.grid(1))
@@ -90,7 +90,7 @@ def restore(nodes, node_of, moved, order):
         u = np.int32(u + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def number_rows(order, nodes, out):
     """out[row] = the number of its node, given in the column of the feature."""
     u = np.int32(cuda.grid(1))
@@ -100,7 +100,7 @@ def number_rows(order, nodes, out):
         u = np.int32(u + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def compare(order, nodes, target, differs):
     """differs[i] = 1 where a row of node i has another target than its first row."""
     u = np.int32(cuda.grid(1))
@@ -112,7 +112,7 @@ def compare(order, nodes, target, differs):
         u = np.int32(u + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def sum_by(index, values, sums):
     """sums[index[i], s] += values[i, s]."""
     i = np.int32(cuda.grid(1))
@@ -124,7 +124,7 @@ def sum_by(index, values, sums):
         i = np.int32(i + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def leaves(codes, nodes, subset, lane_bits, missing_code, out):
     """The leaf of every row; nodes = (feature, bin, missing left, left child, right child)."""
     row = np.int32(cuda.grid(1))

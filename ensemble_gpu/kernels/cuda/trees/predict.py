@@ -8,7 +8,7 @@ import numpy as np
 
 from ensemble_gpu.kernels.cuda.device import Device, thread_a_row
 from ensemble_gpu.kernels.cuda.limits import check_rows
-from ensemble_gpu.kernels.cuda.trees import forest as kernels
+from ensemble_gpu.kernels.cuda.trees import evaluate as kernels
 from ensemble_gpu.kernels.cuda.trees import partition
 from ensemble_gpu.kernels.cuda.trees.codes import by_row
 from ensemble_gpu.kernels.protocol import Codes

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import int32, uint32
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan, Shape, launch
 from ensemble_gpu.kernels.cuda.trees.codes import code_of
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS, add_row, clear, value_at
@@ -35,7 +35,7 @@ def _flush(low, high, used, sums, slot, at):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def sum_parts(
     codes, order, label, values, parts, features, lane_bits, width, n_stats, counted, together, sums
 ):  # fmt: skip
@@ -77,7 +77,7 @@ def sum_parts(
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def sum_direct(
     codes, order, label, values, parts, features, lane_bits, width, n_stats, counted, sums
 ):  # fmt: skip
@@ -108,7 +108,7 @@ def sum_direct(
         part = np.int32(part + cuda.gridDim.x)
 
 
-@cuda.jit(cache=True)
+@kernel()
 def subtract(pairs, parents, sums):
     """sums[larger] = parents[parent] - sums[smaller] for pairs (parent, smaller, larger).
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.cuda._numba import cuda
+from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
@@ -49,7 +49,7 @@ def _walk(X, i, root, nodes, thresholds, subsets):
 # --- kernels ---------------------------------------------------------------------------------
 
 
-@cuda.jit(cache=True)
+@kernel()
 def evaluate_forest(X, roots, nodes, thresholds, subsets, values, divisor, intercept, out):
     """out[i] = (sum of the leaves' values, in the order of the trees) / divisor + intercept.
 
@@ -81,7 +81,7 @@ def evaluate_forest(X, roots, nodes, thresholds, subsets, values, divisor, inter
         i = np.int32(i + cuda.gridsize(1))
 
 
-@cuda.jit(cache=True)
+@kernel()
 def apply_forest(X, roots, nodes, thresholds, subsets, out):
     """out[i, t] = position of the leaf of row i in tree t."""
     i = np.int32(cuda.grid(1))

@@ -1,0 +1,140 @@
+"""How kernels are compiled and cached."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ensemble_gpu
+from ensemble_gpu.kernels import jit, linking
+from ensemble_gpu.kernels.jit import cached_kernels, inner, kernel
+
+PACKAGE = Path(ensemble_gpu.__file__).parent
+SOLVE = """
+import numpy as np
+from ensemble_gpu.kernels.host.adaboost import solve
+from ensemble_gpu.kernels.jit import cache_is_missing
+from ensemble_gpu.kernels.protocol import CONFIDENCE
+sums, values = np.array([[3, 1, 0], [1, 3, 0]]), np.zeros((1, 3))
+z, _ = solve(CONFIDENCE, sums, np.ones(2), 1.0, 0.0, values, np.zeros(3))
+hits = sum(solve.stats.cache_hits.values())
+print(round(z, 9), hits, cache_is_missing())
+"""
+# sum of 2 sqrt(W+ W-) over the leaves, of a whole weight of 8
+Z, TWICE_Z = "0.866025404", "1.732050808"
+
+
+@inner
+def twice(x):
+    return 2.0 * x
+
+
+@inner(forceinline=True)
+def reciprocal(x):
+    return 1.0 / x
+
+
+@inner(inline="always")
+def increased(x):
+    return x + 1.0
+
+
+@inner(fastmath={"nnan"})
+def positive(x):
+    if x < 0.0:
+        raise ValueError("x is negative")
+    return twice(x)
+
+
+def _formula(x):
+    return positive(x) + increased(reciprocal(x))
+
+
+formula = kernel(_formula)
+
+
+def test_a_kernel_calls_inner_functions_of_every_kind():
+    assert formula(4.0) == 8.0 + 1.25
+
+
+def test_division_by_zero_follows_numpy():
+    assert formula(0.0) == np.inf
+
+
+def test_an_error_in_an_inner_function_reaches_python():
+    with pytest.raises(ValueError, match="x is negative"):
+        formula(-1.0)
+
+
+def test_inner_functions_have_no_machine_code():
+    assert formula(4.0) == 9.25
+    libraries = [result.library for result in positive.overloads.values()]
+    assert all(isinstance(library, linking.InnerLibrary) for library in libraries)
+    with pytest.raises(RuntimeError, match="no compiled object"):
+        libraries[0]._get_compiled_object()
+
+
+def test_without_what_the_compilers_rest_on_numba_compiles_in_its_own_way(monkeypatch):
+    monkeypatch.setattr(jit, "PIPELINES", {})
+    again = inner(twice.py_func)
+
+    @kernel
+    def plain(x):
+        return again(x)
+
+    assert plain(4.0) == 8.0
+
+
+def test_kernels_work_without_brackets_and_with():
+    assert kernel()(_formula)(4.0) == 9.25
+
+
+def test_the_cache_lists_the_files_of_kernels_that_are_compiled():
+    formula(4.0)
+    names = [path.name for path in cached_kernels()]
+    assert any(name.startswith("test_jit._formula-") for name in names)
+    assert all(f"-{jit.digest()}." in name for name in names)
+
+
+def copy_of_the_package(folder: Path) -> Path:
+    shutil.copytree(PACKAGE, folder / "ensemble_gpu", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder / "ensemble_gpu"
+
+
+def solved(folder: Path, **environment: str) -> list[str]:
+    """Z of a stump, how often the cache was hit, and whether there is none, of a new process."""
+    done = subprocess.run(
+        [sys.executable, "-c", SOLVE], cwd=folder, capture_output=True, text=True, check=True,
+        env=os.environ | {"PYTHONPATH": str(folder)} | environment,
+    )  # fmt: skip
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("where", ["beside the sources", "NUMBA_CACHE_DIR"])
+def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path, where):
+    package = copy_of_the_package(tmp_path)
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache") if where == "NUMBA_CACHE_DIR" else ""}
+    assert solved(tmp_path, **own) == [Z, "0", "False"]
+    assert solved(tmp_path, **own) == [Z, "1", "False"]
+    callee = package / "kernels" / "host" / "scalar.py"
+    text = callee.read_text()
+    assert text.count("ldexp(series, int(k))") == 1
+    callee.write_text(text.replace("ldexp(series, int(k))", "ldexp(series, int(k) + 1)"))
+    assert solved(tmp_path, **own) == [TWICE_Z, "0", "False"]
+    assert solved(tmp_path, **own) == [TWICE_Z, "1", "False"]
+    files = [path.name for path in tmp_path.rglob("adaboost.solve-*.nb?")]
+    assert len(files) == 2, "files of the old sources are left"
+
+
+def test_without_a_writable_directory_kernels_are_compiled_and_not_kept(tmp_path):
+    package = copy_of_the_package(tmp_path)
+    for folder in {path.parent for path in package.rglob("*.py")}:
+        (folder / "__pycache__").write_text("in the way of a folder")
+    nowhere = {"NUMBA_CACHE_DIR": "", "HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
+    assert solved(tmp_path, **nowhere) == [Z, "0", "True"]
