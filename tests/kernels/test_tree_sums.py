@@ -108,7 +108,7 @@ def parts_of(case: Case, engine: Any, packed: bool = False) -> tuple[Part, list[
     X = case.matrix(rng)
     sample = case.sample(X, rng)
     rows = Rows(X, np.zeros(case.n), None)
-    codes = bin_rows(engine, rows, None, 255, NUMPY, for_trees=True).matrix.codes
+    codes = bin_rows(engine, rows, None, 255, n_ranges=None).matrix.codes
     if packed:
         h, g = sample.values.T
         sample = replace(sample, values=engine.moments(((-g << 32) + h)[None, :]))
