@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.host.criteria import Scoring, gains, scoring_of
+from ensemble_gpu.kernels.host.criteria import Scoring, gains, pair_gains, scoring_of
 from ensemble_gpu.kernels.host.nodes import (
     NodeArrays,
     best_first,
@@ -26,8 +26,10 @@ from ensemble_gpu.kernels.host.nodes import (
 )
 from ensemble_gpu.kernels.host.records import record_of
 from ensemble_gpu.kernels.tree_protocol import (
+    GINI,
     LEAF,
     NEVER,
+    VARIANCE,
     CodeTree,
     Frontier,
     Grower,
@@ -174,7 +176,11 @@ class _Growth:
     def gains(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         """What each split adds to the score of its node; 0 where rounding alone would say more."""
         gain = np.empty(len(nodes))
-        gains(self.scoring, self.tree.sums, nodes, splits.score, ROUNDING, gain)
+        scored = self.tree.sums, nodes, splits.score, ROUNDING, gain
+        if self.scoring.n_stats == 2 and self.scoring.kind in (GINI, VARIANCE):
+            pair_gains(self.scoring.kind, *scored)
+        else:
+            gains(self.scoring, *scored)
         return gain
 
     def divide(self, nodes: np.ndarray, splits: Splits, gain: np.ndarray) -> None:

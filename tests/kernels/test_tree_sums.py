@@ -74,17 +74,17 @@ class Case:
 
 CASES = {
     "two classes": Case(GINI),
-    "two classes, large nodes": Case(GINI, n=4000),
+    "two classes, large nodes": Case(GINI, n=7000),
     "entropy": Case(ENTROPY, missing=True),
     "four classes": Case(GINI, 4, missing=True),
-    "four classes, large nodes": Case(GINI, 4, n=4000),
+    "four classes, large nodes": Case(GINI, 4, n=7000),
     "three classes by error": Case(ERROR, 3),
     "moments": Case(VARIANCE),
-    "moments, large nodes": Case(VARIANCE, missing=True, n=4000),
+    "moments, large nodes": Case(VARIANCE, missing=True, n=7000),
     "two outputs": Case(VARIANCE, 4, missing=True),
     "poisson": Case(POISSON),
     "rows of leaves": Case(GINI, min_rows=7, missing=True),
-    "rows of leaves, moments": Case(VARIANCE, min_rows=7, n=4000),
+    "rows of leaves, moments": Case(VARIANCE, min_rows=7, n=7000),
     "weight of leaves": Case(GINI, 3, min_weight=20),
     "categories": Case(GINI, categorical=True, missing=True),
     "categories of four classes": Case(GINI, 4, categorical=True),
@@ -108,7 +108,7 @@ def parts_of(case: Case, engine: Any, packed: bool = False) -> tuple[Part, list[
     X = case.matrix(rng)
     sample = case.sample(X, rng)
     rows = Rows(X, np.zeros(case.n), None)
-    codes = bin_rows(engine, rows, None, 255, NUMPY, for_trees=True).matrix.codes
+    codes = bin_rows(engine, rows, None, 255, n_ranges=None).matrix.codes
     if packed:
         h, g = sample.values.T
         sample = replace(sample, values=engine.moments(((-g << 32) + h)[None, :]))
@@ -169,7 +169,7 @@ def test_sums_of_two_halves_give_the_splits_of_the_whole(case, engine):
     check(CASES[case], ENGINES[engine])
 
 
-@pytest.mark.parametrize("n", [300, 4000])
+@pytest.mark.parametrize("n", [300, 7000])
 def test_packed_moments_have_the_sums_of_moments(n):
     case = Case(VARIANCE, n=n)
     check(case, ENGINES["cpu"], packed=True)

@@ -201,7 +201,7 @@ PLAIN = ["gini", "squared", "drawn features", "best first", "exact", "forest", "
 
 
 @pytest.mark.parametrize("case", PLAIN)
-@pytest.mark.parametrize("n", [220, 3000])
+@pytest.mark.parametrize("n", [220, 7000])
 def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkeypatch):
     data = data_of(case, n)
     fast = fingerprint(case, data, n_jobs=1)

@@ -179,19 +179,39 @@ def in_order(kind, left, right, sign, bounds):
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
 
 
-@inner
-def add_gains(rule, sums, nodes, score, rounding, out):
-    """What each split adds to the score of its node; 0 where it is but a share `rounding` of it."""
-    for i in range(nodes.shape[0]):
-        if score[i] == NEVER:
-            out[i] = NEVER
-            continue
-        before = child_score(rule.kind, rule.n_stats, rule.logs, sums[nodes[i]])
-        gain = score[i] - before
-        out[i] = gain if abs(gain) > rounding * abs(before) else 0.0
+@inner(inline="always")
+def _gain(score, before, rounding):
+    """What a split adds to the score of its node; 0 where it is but a share `rounding` of it."""
+    gain = score - before
+    return gain if abs(gain) > rounding * abs(before) else 0.0
 
 
 @kernel
 def gains(rule, sums, nodes, score, rounding, out):
-    """`add_gains` for Python."""
-    add_gains(rule, sums, nodes, score, rounding, out)
+    """The gains of splits with these scores; NEVER where there is none."""
+    for i in range(nodes.shape[0]):
+        if score[i] == NEVER:
+            out[i] = NEVER
+        else:
+            before = child_score(rule.kind, rule.n_stats, rule.logs, sums[nodes[i]])
+            out[i] = _gain(score[i], before, rounding)
+
+
+@inner
+def write_pair_gains(kind, sums, nodes, score, rounding, out):
+    """`gains` for two statistics: GINI or VARIANCE."""
+    for i in range(nodes.shape[0]):
+        x, y = sums[nodes[i], 0], sums[nodes[i], 1]
+        if score[i] == NEVER:
+            out[i] = NEVER
+        elif kind == GINI:
+            out[i] = _gain(score[i], -2.0 * pair_gini(float(x), float(y), float(x + y)), rounding)
+        else:
+            before = square_share(float(y), float(x)) if x > 0 else 0.0
+            out[i] = _gain(score[i], before, rounding)
+
+
+@kernel
+def pair_gains(kind, sums, nodes, score, rounding, out):
+    """`write_pair_gains` for Python."""
+    write_pair_gains(kind, sums, nodes, score, rounding, out)

@@ -56,7 +56,7 @@ class Node(NamedTuple):
 @inner(inline="always")
 def _scan_pairs(kind, cell, order, first, last, whole, l0, l1):
     """`_scan` for two statistics without conditions: GINI or VARIANCE."""
-    best, at = NEVER, -1
+    best, at = NEVER, np.int64(-1)
     for i in range(last):
         l0 += cell[order[i], 0]
         l1 += cell[order[i], 1]
@@ -71,7 +71,7 @@ def _scan_pairs(kind, cell, order, first, last, whole, l0, l1):
 @inner(inline="always")
 def _scan_classes(kind, logs, cell, order, first, last, whole, left, least):
     """`_scan` for classes with rows enough on both sides (`least`; 0: nobody counts): one loop."""
-    best, at = NEVER, -1
+    best, at = NEVER, np.int64(-1)
     n, counted = cell.shape[1] - (least > 0), least > 0
     for i in range(last):
         run = np.uint64(order[i])
@@ -129,9 +129,9 @@ def _scan(rule, runs, first, last, start, sign, node):
     if kind < VARIANCE and sign == 0 and min_weight == 0:
         weight = total_weight(kind, n_stats, whole)
         if kind != GINI or (n_stats > 2 and weight < EXACT_WEIGHT):
-            least = min_rows if counted else 0
+            least = min_rows if counted else np.int64(0)
             return _scan_classes(kind, logs, cell, order, first, last, whole, left, least)
-    best, at = NEVER, -1
+    best, at = NEVER, np.int64(-1)
     for i in range(last):
         run = np.uint64(order[i])
         for c in range(columns):
@@ -177,7 +177,7 @@ def _response(rule, sums, k):
 
 @inner(inline="always")
 def _try_threshold(rule, feature, runs, m, missing, node, n_codes, best):
-    first, last, code = 0, m - 1, runs.code
+    first, last, code = np.int64(0), m - 1, runs.code
     for i in range(m):
         runs.order[i] = i
     if rule.random and m > 1:
@@ -199,7 +199,7 @@ def _try_subset(rule, feature, runs, m, missing, node, best):
     keys, f = np.empty(m, dtype=np.float64), np.uint64(feature)
     other = np.empty(m, dtype=np.int64)
     for k in range(m if rule.one_category and not rule.random else tried):
-        first, last = 0, m - 1
+        first, last = np.int64(0), m - 1
         for i in range(m):
             runs.order[i] = i
             if rule.random:
@@ -208,15 +208,15 @@ def _try_subset(rule, feature, runs, m, missing, node, best):
                 keys[i] = 0.0 if i == k else 1.0
             else:
                 keys[i] = _response(rule, runs.cell[i], outputs - 1 - k)
-        sort_places(keys, runs.order, 0, m, other)
+        sort_places(keys, runs.order, np.int64(0), m, other)
         if rule.one_category:
-            last = min(1, last)
+            last = min(np.int64(1), last)
         elif rule.random and m > 1:
             first = np.int64(draw(node.key, f, np.uint64(0)) % np.uint64(m - 1))
             last = first + 1
         score, at, missing_left = _sides(rule, runs, first, last, m, missing, np.int64(0), node)
         if score > best.score[0]:
-            keep(feature, runs, m, at, 0, missing, missing_left, score, best)
+            keep(feature, runs, m, at, np.int64(0), missing, missing_left, score, best)
             keep_subset(runs, at, best)
 
 
@@ -237,7 +237,7 @@ def try_feature(rule, feature, runs, m, node, n_codes, best):
 @inner
 def runs_of(sums, runs):
     """Make runs of a feature's sums [code, column]; how many. The last code is the missing one."""
-    m, last, code, cell = 0, sums.shape[0] - 1, runs.code, runs.cell
+    m, last, code, cell = np.int64(0), sums.shape[0] - 1, runs.code, runs.cell
     for b in range(last):
         occurs = False
         for c in range(sums.shape[1]):

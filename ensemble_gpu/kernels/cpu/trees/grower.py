@@ -41,6 +41,9 @@ from ensemble_gpu.kernels.tree_protocol import (
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 1024
+# So many times as many rows in the sample repay it: boosted trees of 4,000 x 20 take 83 ms without
+# and 95 ms with kept sums, of 8,000 x 20 120 and 113 ms. Without them, nothing of it is compiled.
+KEEP_SAMPLE = 6
 # Moving a row costs as much as adding it up for so many features.
 MOVE = 8
 # Levels after which codes are laid out anew.
@@ -199,7 +202,8 @@ class CpuGrower:
         large = np.zeros(len(nodes), dtype=bool)
         if features is None:
             features = np.arange(self.p)[None, :]
-            large = size >= (KEEP_ROWS if self.width <= WIDE else np.inf)
+            keeps = self.width <= WIDE and len(self.order) >= KEEP_SAMPLE * KEEP_ROWS
+            large = size >= (KEEP_ROWS if keeps else np.inf)
         batch = batch_of(frontier, features, self.start[nodes], self.stop[nodes], whole)
         if large.any():
             self._split_sums(nodes, np.flatnonzero(large), batch, found)

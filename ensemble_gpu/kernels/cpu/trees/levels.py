@@ -13,7 +13,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
 from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
-from ensemble_gpu.kernels.host.criteria import add_gains
+from ensemble_gpu.kernels.host.criteria import write_pair_gains
 from ensemble_gpu.kernels.host.nodes import list_open, write_children, write_features
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
 from ensemble_gpu.kernels.jit import inner, kernel
@@ -191,7 +191,9 @@ def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
                 continue
             found = block.found
             _search(rule.kind, rows, growth, m, start, stop, tree, block, work)
-            add_gains(rule, tree.sums, block.nodes[:m], found.score, growth.rounding, block.worth)
+            write_pair_gains(
+                rule.kind, tree.sums, block.nodes[:m], found.score, growth.rounding, block.worth
+            )
             m = _keep_good(m, growth.least_gain, block)
             batch, record, n_left = block.batch, found.record, block.n_left
             move_rows(

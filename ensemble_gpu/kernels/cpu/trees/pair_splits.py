@@ -279,7 +279,7 @@ def search_pairs(kind, pool, slots, wholes, lo, hi, found, work):
     for i in range(slots.shape[0]):
         slot, t0, t1, best = slots[i], wholes[i, 0], wholes[i, 1], score[i]
         for f in range(lo, hi):
-            m = 0
+            m = np.int64(0)  # as a literal it would have `offer` compiled once more
             for b in range(width):
                 x, y = pool[slot, f, b, 0], pool[slot, f, b, 1]
                 runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = b, x, y

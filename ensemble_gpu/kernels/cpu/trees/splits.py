@@ -84,7 +84,7 @@ def _sorted_cells(rows, a, n, f, counted, keys, other, runs):
     code, cell, label, values = runs.code, runs.cell, rows.label, rows.values
     low = sort_rows(rows.codes, rows.order, a, n, f, keys, other)
     columns, labelled = cell.shape[1], label.shape[0] > 0
-    n_stats, m, last = columns - counted, -1, np.int64(-1)
+    n_stats, m, last = columns - counted, np.int64(-1), np.int64(-1)
     for k in range(n):
         own, t = np.int64(keys[k] >> np.uint64(32)), np.uint64(a) + (keys[k] & LOW_HALF)
         if own != last:
@@ -162,7 +162,7 @@ def split_class_nodes(rule, rows, which, batch, found, work, classes):
         a, n = batch.start[i], batch.stop[i] - batch.start[i]
         node = Node(batch.whole[i], batch.bounds[i], batch.key[i])
         best = Best(score[i : i + 1], record[i], found.left[i], found.subset[i])
-        small, q, weight, at_feature = n <= SMALL, 0, np.int64(0), np.int64(-1)
+        small, q, weight, at_feature = n <= SMALL, np.int64(0), np.int64(0), np.int64(-1)
         if small:
             q, weight = present_classes(label, a, n, batch.whole[i], classes)
         for j in range(features.shape[1]):

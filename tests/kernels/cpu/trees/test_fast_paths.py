@@ -19,35 +19,38 @@ from ensemble_gpu import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from ensemble_gpu.kernels.cpu.trees import levels, pair_splits, splits
+from ensemble_gpu.kernels.cpu.trees import level_grower, pair_splits, splits
 
-# Rows of a root that keeps its sums (KEEP_ROWS of kernels/cpu/trees/grower.py), and of one that
-# does not.
-LARGE, SMALL = 3000, 300
+# Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
+# kernels/cpu/trees/grower.py), and of one whose nodes do not.
+LARGE, SMALL = 10_000, 3000
 
-# Whole trees; large nodes, small nodes by packed pairs; large nodes, small nodes in general.
-LEVELS, PAIR_SUMS, PAIRS, SUMS, NODES = (
-    (levels, "grow_levels"),
-    (splits, "split_pair_sums"),
+# Whole trees; large and small nodes of two statistics; large and small nodes in general; small
+# nodes of several classes.
+KERNELS = (
+    (level_grower, "grow_levels"),
+    (pair_splits, "search_pairs"),
     (pair_splits, "split_pairs"),
-    (splits, "split_sums"),
+    (pair_splits, "split_wide_pairs"),
+    (splits, "search_sums"),
     (splits, "split_nodes"),
+    (splits, "split_class_nodes"),
 )
 
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths taken, call by call; `class loops`: nodes of several classes in one loop."""
+    """The paths taken, call by call."""
     found: list[str] = []
 
     def spy(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
         def called(*args: Any) -> Any:
-            found.append("class loops" if name == "split_nodes" and args[-1] else name)
+            found.append(name)
             return own(*args)
 
         return called
 
-    for module, name in (LEVELS, PAIR_SUMS, PAIRS, SUMS, NODES):
+    for module, name in KERNELS:
         monkeypatch.setattr(module, name, spy(name, getattr(module, name)))
     return found
 
@@ -93,24 +96,28 @@ def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
 )
 def test_two_statistics_are_searched_as_pairs(estimator, calls):
     estimator.fit(*rows(LARGE))
-    assert set(calls) == {"split_pair_sums", "split_pairs"}
+    assert set(calls) == {"search_pairs", "split_pairs"}
 
 
-def test_a_small_root_is_searched_straight_from_its_rows(calls):
+def test_nodes_of_a_small_sample_are_searched_straight_from_their_rows(calls):
     DecisionTreeClassifier().fit(*rows(SMALL))
     assert set(calls) == {"split_pairs"}
 
 
 def test_more_codes_than_a_byte_holds_are_pairs_without_words(calls):
     X, y = rows(LARGE)
-    DecisionTreeClassifier(max_bins=None, max_depth=3).fit(X, y)
-    assert "split_pairs" in calls
-    assert not set(calls) & {"grow_levels", "split_pair_sums", "split_nodes"}
+    DecisionTreeClassifier(max_bins=None, max_depth=4).fit(np.round(X, 2), y)
+    assert set(calls) == {"search_sums", "split_pairs"}
+
+
+def test_rows_are_sorted_where_most_codes_do_not_occur_in_a_node(calls):
+    DecisionTreeClassifier(max_bins=None, max_depth=3).fit(*rows(LARGE))
+    assert set(calls) == {"split_wide_pairs"}
 
 
 def test_several_classes_are_scored_in_one_loop(calls):
     DecisionTreeClassifier(criterion="entropy").fit(*rows(LARGE, 3))
-    assert set(calls) == {"split_sums", "class loops"}
+    assert set(calls) == {"search_sums", "split_class_nodes"}
 
 
 @pytest.mark.parametrize(
@@ -130,7 +137,7 @@ def test_conditions_and_other_criteria_take_the_general_path(changes, calls):
     X, y = rows(LARGE)
     X[:, 5] = np.abs(np.round(X[:, 5]))
     DecisionTreeClassifier(**changes).fit(X, y)
-    assert set(calls) == {"split_sums", "split_nodes"}
+    assert set(calls) == {"search_sums", "split_nodes"}
     RandomForestClassifier(n_estimators=2, random_state=0, **changes).fit(X, y)
     assert "split_nodes" in calls
-    assert not set(calls) & {"grow_levels", "split_pair_sums", "split_pairs", "class loops"}
+    assert not set(calls) & {"grow_levels", "search_pairs", "split_pairs", "split_class_nodes"}
