@@ -21,7 +21,7 @@ def grown(engine: str, x: np.ndarray, h: np.ndarray, g: np.ndarray, n_features: 
     """A tree on the moments (h, g) of rows with one feature twice, of which n are drawn a node."""
     own = ENGINES[engine]
     X = np.stack([x, x], axis=1).astype(np.float64)
-    codes = bin_rows(own, Rows(X, g, None), None, 255, NUMPY, for_trees=True).matrix.codes
+    codes = bin_rows(own, Rows(X, g, None), None, 255, n_ranges=None).matrix.codes
     none = np.zeros(2, dtype=np.int64)
     rule = SplitRule(VARIANCE, 1, none, none.astype(bool), False, False)
     grower = own.grower(codes, Sample(None, None, np.stack([h, g], axis=1), 2), rule)
