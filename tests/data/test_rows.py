@@ -14,7 +14,12 @@ from ensemble_gpu import (
 )
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.boosting.loop import boost
-from ensemble_gpu.boosting.plans import DescentParameters, regression_plan, rescale_plan
+from ensemble_gpu.boosting.plans import (
+    DescentParameters,
+    gradient_learner,
+    regression_plan,
+    rescale_plan,
+)
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
@@ -38,9 +43,15 @@ def two_weights(n: int) -> list[np.ndarray]:
     return [0.1 + rng.gamma(1.0, size=n), rng.integers(1, 5, size=n).astype(np.float64)]
 
 
-def boosted(plan: Plan, n_features: int) -> Any:
+def boosted(plan: Plan) -> Any:
     trace = boost(plan.strategy, ROUNDS, [])
-    return plan.outcome(trace.rounds, n_features).model
+    return plan.learner.outcome(trace.rounds, plan.start, plan.constant).model
+
+
+def descended(alone: BoostingRegressor, binned: Binned, X: Any, loss: Any) -> Any:
+    descent = DescentParameters.of(alone, step=alone.step, size=alone._size)
+    learner = gradient_learner(binned, descent)
+    return boosted(regression_plan(binned, locate(X), loss, descent, learner))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -51,7 +62,7 @@ def test_two_adaboosts_of_one_binned_matrix_are_those_of_two_fits(engine, n_clas
         alone = AdaBoostClassifier(n_estimators=ROUNDS).fit(data.X, data.y, weights)
         rule = rule_for("real", n_classes)
         plan = rescale_plan(alone, binned.with_weights(weights), locate(data.X), rule)
-        assert boosted(plan, data.X.shape[1]) == alone.model_
+        assert boosted(plan) == alone.model_
 
 
 @pytest.mark.parametrize("depth", [None, 3])
@@ -63,9 +74,8 @@ def test_two_descents_of_one_binned_matrix_are_those_of_two_fits(engine, loss, d
     for weights in two_weights(len(y)):
         alone = BoostingRegressor(loss, n_estimators=ROUNDS, max_depth=depth, random_state=0)
         alone.fit(data.X, y, weights)
-        descent = DescentParameters.of(alone, step=alone.step, size=alone._size)
-        plan = regression_plan(binned.with_weights(weights), locate(data.X), loss, descent)
-        assert boosted(plan, data.X.shape[1]).fingerprint() == alone.model_.fingerprint()
+        model = descended(alone, binned.with_weights(weights), data.X, loss)
+        assert model.fingerprint() == alone.model_.fingerprint()
 
 
 @pytest.mark.parametrize("depth", [None, 3])
@@ -78,9 +88,8 @@ def test_weight_zero_leaves_rows_out_of_a_descent_as_a_fold_does(engine, loss, d
     alone = BoostingRegressor(loss, n_estimators=ROUNDS, max_depth=depth, random_state=0)
     alone.fit(X, y, weights)
     binned = binned_rows(X, y, 1 if depth is None else None).with_weights(weights)
-    descent = DescentParameters.of(alone, step=alone.step, size=alone._size)
-    plan = regression_plan(binned, locate(X), loss, descent)
-    np.testing.assert_array_equal(boosted(plan, X.shape[1])(X)[:, 0], alone.predict(X))
+    model = descended(alone, binned, X, loss)
+    np.testing.assert_array_equal(model(X)[:, 0], alone.predict(X))
 
 
 def test_two_trees_of_one_binned_matrix_are_those_of_two_fits(engine):
