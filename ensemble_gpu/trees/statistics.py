@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.integers import integer_weights
-from ensemble_gpu.kernels.host.scalar import log
+from ensemble_gpu.kernels.host.criteria import times_log
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, POISSON, VARIANCE, Sample
 
@@ -108,8 +108,7 @@ class Statistics:
         if self.labelled:
             shares = sums / weight[:, None]
             if self.criterion == ENTROPY:
-                logs = [[p * log(p) if p > 0.0 else 0.0 for p in row] for row in shares.tolist()]
-                return -np.array(logs).sum(axis=1) / math.log(2.0)
+                return -times_log(shares).sum(axis=1) / math.log(2.0)
             if self.criterion == ERROR:
                 return 1.0 - shares.max(axis=1)
             return 1.0 - (shares * shares).sum(axis=1)
@@ -119,7 +118,7 @@ class Statistics:
             with np.errstate(over="ignore"):
                 return np.maximum(first - mean * mean, 0.0) * self.unit * self.unit
         mean = self.unit * mean
-        return np.maximum(first - np.array([m * log(m) if m > 0 else 0.0 for m in mean]), 0.0)
+        return np.maximum(first - times_log(mean), 0.0)
 
 
 def class_statistics(
@@ -183,7 +182,7 @@ def _second(real: Statistics, engine: Engine, bits: int) -> dict[str, Any]:
         second = t * t
     else:
         y = where.host(t * real.unit)
-        second = where.put(np.array([v * log(v) if v > 0.0 else 0.0 for v in y]))
+        second = where.put(times_log(y))
     unit = _unit(float(xp.max(xp.abs(second))), bits)
     return {"second": xp.astype(xp.round(second / unit), xp.int64), "second_unit": unit}
 

@@ -165,11 +165,11 @@ class CpuEngine:
         table = np.zeros((codes.width, codes.n_features, codes.width), dtype=kind)
         own = self.column(codes, feature)
 
-        def count(f: int) -> None:
-            flat = np.zeros(codes.width * codes.width, dtype=kind)
-            pairs.pair_counts(own, self.column(codes, f), w, flat, table[:, f])
+        def count(worker: int, first: int, last: int) -> None:
+            for f in range(first, last):
+                pairs.pair_counts(own, self.column(codes, f), w, table[:, f])
 
-        self._map(count, range(codes.n_features))
+        self.run.share(count, codes.n_features)
         return table
 
     def exp(self, x: np.ndarray) -> np.ndarray:

@@ -215,3 +215,16 @@ def write_pair_gains(kind, sums, nodes, score, rounding, out):
 def pair_gains(kind, sums, nodes, score, rounding, out):
     """`write_pair_gains` for Python."""
     write_pair_gains(kind, sums, nodes, score, rounding, out)
+
+
+@kernel
+def _weigh_logs(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] * log(x[i]) if x[i] > 0.0 else 0.0
+
+
+def times_log(x: np.ndarray) -> np.ndarray:
+    """x ln x of every number; 0 where it is 0."""
+    out = np.empty(x.shape)
+    _weigh_logs(np.ascontiguousarray(x, dtype=np.float64).reshape(-1), out.reshape(-1))
+    return out
