@@ -71,7 +71,9 @@ def pair_counts(own, other, weights, table):
     lie apart from the codes, which halves the time.
     """
     width = table.shape[1]
-    flat = np.zeros(table.size, dtype=table.dtype)
+    flat = np.empty(table.shape[0] * width, dtype=table.dtype)
+    for i in range(flat.shape[0]):
+        flat[i] = 0
     if weights.shape[0]:
         for i in range(own.shape[0]):
             flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += weights[i]
@@ -79,4 +81,5 @@ def pair_counts(own, other, weights, table):
         for i in range(own.shape[0]):
             flat[np.uint32(own[i]) * np.uint32(width) + other[i]] += 1
     for code in range(table.shape[0]):
-        table[code] = flat[code * width : (code + 1) * width]
+        for b in range(width):
+            table[code, b] = flat[code * width + b]
