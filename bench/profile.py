@@ -17,9 +17,9 @@ from functools import wraps
 from typing import Any
 from unittest.mock import patch
 
-from ensemble_gpu.boosting import gram, integers, rebuild
+from ensemble_gpu.boosting import gradients, gram, integers, rebuild
 from ensemble_gpu.kernels.cpu.engine import CpuEngine, CpuHistograms
-from ensemble_gpu.learners import stump as learner
+from ensemble_gpu.learners import stump
 
 # What the tables call the steps; an unlisted public method goes by its name.
 LABELS = {
@@ -40,10 +40,10 @@ LABELS = {
 }
 # (owner, attribute, label) of the steps that are not methods of the engine.
 STEPS = (
-    (learner.StumpLearner, "best", "score"),
-    (gram, "_accumulate", "tables: cumulate"),
-    (gram, "_subtract", "subtract"),
-    (rebuild.Rebuild, "_differentiate", "gradients: the loss"),
+    (stump.StumpSearch, "best", "score"),
+    (gram, "accumulate", "tables: cumulate"),
+    (gram, "subtract", "subtract"),
+    (gradients.Gradients, "_differentiate", "gradients: the loss"),
     (rebuild.Rebuild, "_search", "line search"),
     (integers.Packed, "pack", "pack"),
     (integers.Fine, "pack", "pack"),
