@@ -41,9 +41,8 @@ from ensemble_gpu.kernels.protocol import (
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
-# Cells of work below which a second thread costs more than it brings: to wake it and to wait for it
-# takes as long as some 100,000 cells.
-CELLS_PER_THREAD = 200_000
+# Cells of work below which a second thread costs more than it brings.
+CELLS_PER_THREAD = 40_000
 PART_ROWS = 4096
 # Bytes of sums from which threads share the tiles of them: to clear and add up sums for each thread
 # would cost more than to wake the threads a second time.
