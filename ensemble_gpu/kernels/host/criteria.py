@@ -6,7 +6,7 @@ logarithm of kernels/host/scalar.py, the score to be maximised is
     GINI      sum_k L_k^2 / W_L + sum_k R_k^2 / W_R
     ENTROPY   sum_k L_k ln(L_k / W_L) + sum_k R_k ln(R_k / W_R)
     ERROR     max_k L_k + max_k R_k
-    VARIANCE   sum_k G_kL^2 / H_kL + sum_k G_kR^2 / H_kR
+    VARIANCE  sum_k G_kL^2 / H_kL + sum_k G_kR^2 / H_kR
     POISSON   G_L ln(G_L / H_L) + G_R ln(G_R / H_R), both G above 0
 
 up to a constant of the node: the weighted impurity of the children, with the opposite sign. For
@@ -17,6 +17,7 @@ integers where they fit, one by one divided by W where not.
 from __future__ import annotations
 
 import operator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -44,22 +45,22 @@ pair_gini, square_share = _FORMULAS.pair_gini, _FORMULAS.square_share
 
 
 @kernel
-def _fill(table):
-    for i in range(1, table.shape[0]):
-        table[i] = i * log(float(i))
+def _weigh_logs(x, out):
+    for i in range(x.shape[0]):
+        out[i] = x[i] * log(x[i]) if x[i] > 0.0 else 0.0
 
 
-_TABLE = np.zeros(0)
+def times_log(x: np.ndarray) -> np.ndarray:
+    """x ln x of every number; 0 where it is 0."""
+    out = np.empty(x.shape)
+    _weigh_logs(np.ascontiguousarray(x, dtype=np.float64).reshape(-1), out.reshape(-1))
+    return out
 
 
+@cache
 def weighted_logs() -> np.ndarray:
     """x ln x of small integers."""
-    global _TABLE
-    if not len(_TABLE):
-        table = np.zeros(TABLE)
-        _fill(table)
-        _TABLE = table
-    return _TABLE
+    return times_log(np.arange(TABLE))
 
 
 class Scoring(NamedTuple):
@@ -215,16 +216,3 @@ def write_pair_gains(kind, sums, nodes, score, rounding, out):
 def pair_gains(kind, sums, nodes, score, rounding, out):
     """`write_pair_gains` for Python."""
     write_pair_gains(kind, sums, nodes, score, rounding, out)
-
-
-@kernel
-def _weigh_logs(x, out):
-    for i in range(x.shape[0]):
-        out[i] = x[i] * log(x[i]) if x[i] > 0.0 else 0.0
-
-
-def times_log(x: np.ndarray) -> np.ndarray:
-    """x ln x of every number; 0 where it is 0."""
-    out = np.empty(x.shape)
-    _weigh_logs(np.ascontiguousarray(x, dtype=np.float64).reshape(-1), out.reshape(-1))
-    return out

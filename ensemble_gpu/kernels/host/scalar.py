@@ -11,11 +11,9 @@ import math
 
 from numba.extending import register_jitable
 
+from ensemble_gpu.kernels.formulas import LN2_HIGH, LN2_LOW, SQRT_HALF
+
 LN2 = 0.6931471805599453
-# ln 2 in two parts; the first has its low 32 bits clear, so k * LN2_HIGH is exact for |k| < 2^20.
-LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
-LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-SQRT_HALF = 0.7071067811865476
 
 
 @register_jitable
