@@ -102,11 +102,8 @@ class Running:
 
     @property
     def sums(self) -> np.ndarray:
-        """[group, feature, code], whatever the engine's own layout."""
-        sums = self.host(getattr(self.histograms, "totals", self.histograms).sums)
-        if sums.ndim == 4:  # tiles of eight features
-            sums = sums.reshape(sums.shape[0], -1, sums.shape[-1])
-        return sums[:, : self.problem.X.shape[1]]
+        """[group, feature, code]."""
+        return self.host(self.histograms.add_up())
 
 
 def cpu(problem: Problem, threads: int = 1) -> Running:

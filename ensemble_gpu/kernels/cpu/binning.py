@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.edges import BLOCK_ROWS, guided_count, guides_of, load_column
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.edges import sample_positions
 from ensemble_gpu.kernels.jit import inner, kernel
@@ -99,12 +100,18 @@ def _encode_block(X, rows, guides, missing_code, out, apart, start, stop):
                     out[at + (start + i) * apart[1]] = missing_code
 
 
-@kernel
-def _encode(block, last_block, X, rows, guides, missing_code, out, apart):
+@inner
+def _encode_blocks(worker, block, last_block, X, rows, guides, missing_code, out, apart):
     n = rows.shape[0]
     for b in range(block, last_block):
         start, stop = b * BLOCK_ROWS, min(n, (b + 1) * BLOCK_ROWS)
         _encode_block(X, rows, guides, missing_code, out, apart, start, stop)
+
+
+@kernel
+def _encode(crew, X, rows, guides, missing_code, out, apart):
+    n_blocks = (rows.shape[0] + BLOCK_ROWS - 1) // BLOCK_ROWS
+    share(crew, n_blocks, _encode_blocks, (X, rows, guides, missing_code, out, apart))
 
 
 def encode(
@@ -137,12 +144,8 @@ def encode(
     for start, e in zip(first, edges, strict=False):
         padded[start : start + len(e)] = e
     guides = guides_of(padded, first[:-1], steps, n)
-    flat, missing_code = codes.reshape(-1), width - 1
-
-    def share(_: int, block: int, last: int) -> None:
-        _encode(block, last, X, rows, guides, missing_code, flat, apart)
-
-    run.limited_to(n * n_features, CELLS_PER_THREAD).share(share, -(-n // BLOCK_ROWS))
+    run = run.limited_to(n * n_features, CELLS_PER_THREAD)
+    run.call(_encode, X, rows, guides, width - 1, codes.reshape(-1), apart)
     return tiled
 
 

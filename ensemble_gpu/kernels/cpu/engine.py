@@ -22,6 +22,7 @@ from ensemble_gpu.kernels.cpu import (
     rowwise,
     score,
 )
+from ensemble_gpu.kernels.cpu.layouts import by_column
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
@@ -102,7 +103,7 @@ class CpuEngine:
         by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
         sums = _Sums(codes.data, codes.n_features, codes.width, by_class, self.run)
         sums.add(np.ones((1, codes.n_rows), dtype=np.int32))
-        return sums.sums.reshape(layout.n_classes, -1, codes.width)[:, : codes.n_features]
+        return sums.total.reshape(layout.n_classes, -1, codes.width)[:, : codes.n_features]
 
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None
@@ -122,13 +123,11 @@ class CpuEngine:
     def _unit_sums(self, kernel: Any, codes: Codes, q: np.ndarray, results: int) -> np.ndarray:
         """[result, plane, feature, code]: each thread adds its units into sums of its own."""
         words, p = codes.data.view(np.uint64), codes.n_features
-        threads = self.run.limited_to(q.size * p, CELLS_PER_THREAD).threads
-        shape = (threads, q.shape[0], results, words.shape[0], 8, codes.width)
+        run = self.run.limited_to(q.size * p, CELLS_PER_THREAD)
+        shape = (run.threads, q.shape[0], results, words.shape[0], 8, codes.width)
         sums = np.zeros(shape, dtype=np.int64)
-        units = pairs.n_units(words, q)
-        bounds = [units * t // threads for t in range(threads + 1)]
-        self._map(lambda t: kernel(bounds[t], bounds[t + 1], words, p, q, sums[t]), range(threads))
-        total = sums[0] if threads == 1 else sums.sum(axis=0)
+        run.call(kernel, words, p, q, sums)
+        total = sums[0] if run.threads == 1 else sums.sum(axis=0)
         total = total.reshape(q.shape[0], results, -1, codes.width)[:, :, :p]
         return np.ascontiguousarray(np.swapaxes(total, 0, 1))
 
@@ -163,13 +162,7 @@ class CpuEngine:
         kind = np.int32 if weights is None else np.int64
         w = np.zeros(0, dtype=kind) if weights is None else weights
         table = np.zeros((codes.width, codes.n_features, codes.width), dtype=kind)
-        own = self.column(codes, feature)
-
-        def count(worker: int, first: int, last: int) -> None:
-            for f in range(first, last):
-                pairs.pair_counts(own, self.column(codes, f), w, table[:, f])
-
-        self.run.share(count, codes.n_features)
+        self.run.call(pairs.pair_counts, feature, by_column(codes), w, table)
         return table
 
     def exp(self, x: np.ndarray) -> np.ndarray:
@@ -222,52 +215,23 @@ class CpuEngine:
 
 
 class _Sums:
-    """Sums of integers per (group, tile, lane, code), and how the rows are cut for the threads."""
+    """Sums of integers per (worker, group, tile, lane, code); the parts that rows are cut into."""
 
     def __init__(
         self, codes: np.ndarray, n_features: int, width: int, layout: Layout, run: Run
     ) -> None:
         n_tiles, n, _ = codes.shape
         self.run = run.limited_to(n * n_features * layout.n_planes, CELLS_PER_THREAD)
-        self.parts = _parts(layout.starts, self.run.threads)
+        threads = self.run.threads
+        self.parts = _parts(layout.starts, threads)
         self.tiles = (codes.view(np.uint64), n_features, self.parts, layout.group_of)
-        self.sums = np.zeros((layout.n_groups, n_tiles, 8, width), dtype=np.int64)
-        self.by_tile = self.sums.nbytes > LARGE_SUMS and n_tiles >= self.run.threads
-        self.own: dict[int, np.ndarray] = {}
-
-    def share(self, function: Callable[[int, int, np.ndarray], Any], run: Run) -> None:
-        """function(part, last part, sums) for all parts: each thread adds into sums of its own."""
-
-        def one(worker: int, part: int, last: int) -> None:
-            if worker == 0:
-                function(part, last, self.sums)
-                return
-            if worker not in self.own:
-                self.own[worker] = np.empty_like(self.sums)
-            self.own[worker].fill(0)
-            function(part, last, self.own[worker])
-
-        for worker in range(1, run.share(one, len(self.parts))):
-            self.sums += self.own[worker]
+        shape = (layout.n_groups, n_tiles, 8, width)
+        by_tile = 8 * np.prod(shape) > LARGE_SUMS and n_tiles >= threads
+        self.sums = np.zeros((1 if by_tile else threads, *shape), dtype=np.int64)
+        self.total = self.sums[0]
 
     def add(self, q: np.ndarray) -> None:
-        self.share(lambda a, b, sums: histogram.add(a, b, self.tiles, q, sums), self.run)
-
-    def rescale(self, rows: Any, change: Any, run: Run) -> None:
-        """Rescale q and the sums; see kernels/cpu/histogram.py."""
-        tiles = self.tiles
-        if run.threads == 1:
-            histogram.rescale(0, len(self.parts), tiles, rows, change, self.sums)
-        elif not self.by_tile:
-            self.share(lambda a, b, sums: histogram.rescale(a, b, tiles, rows, change, sums), run)
-        else:
-            run.share(
-                lambda _, a, b: histogram.rescale_rows(a, b, tiles, rows, change), len(self.parts)
-            )
-            run.share(
-                lambda _, a, b: histogram.add_differences(a, b, tiles, rows, self.sums),
-                self.sums.shape[1],
-            )
+        self.run.call(histogram.add, self.tiles, q, self.sums)
 
 
 class CpuHistograms:
@@ -282,7 +246,7 @@ class CpuHistograms:
         self.run, self.pace = self.totals.run, pace
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
-        self.spaces = [score.workspace(groups, codes.width) for _ in range(self.score_run.threads)]
+        self.spaces = score.workspace(self.score_run.threads, groups, codes.width)
         self.codes = codes
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.powers = fixedpoint.tables(layout.quantum_bits)
@@ -296,39 +260,25 @@ class CpuHistograms:
         self.found = (np.zeros(codes.n_features), self.leaf_sums, self.record)
 
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
-        totals, q, largest, data = self.totals, self.q, self.largest, self.codes.data
-        parts, group_of = totals.parts, totals.tiles[3]
-        exponent = np.zeros(totals.sums.shape[0], dtype=np.int64)
-        logs, top = np.empty(q.shape[1], dtype=np.int64), np.empty(len(parts), dtype=np.int64)
-        largest.fill(0)
-        for k in range(q.shape[0]):
-            weighed = k, data, parts, group_of, log_tables, used, self.log_weights, logs, top
-            self._share_parts(requantise.log_weights, weighed)
-            rounded = k, parts, group_of, top, logs, self.powers, exponent, q, largest
-            self._share_parts(requantise.quantise, rounded)
-        totals.sums[:] = 0
+        totals, q = self.totals, self.q
+        exponent = np.zeros(len(totals.total), dtype=np.int64)
+        self.run.call(
+            requantise.requantise, self.codes.data, totals.tiles[2:], log_tables, used,
+            self.log_weights, self.powers, exponent, q, self.largest,
+        )  # fmt: skip
+        totals.total[:] = 0
         totals.add(q)
         return exponent
 
     def add_up(self) -> np.ndarray:
-        sums = self.totals.sums
+        sums = self.totals.total
         return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
 
-    def _share_parts(self, kernel: Any, arguments: tuple[Any, ...]) -> None:
-        self.run.share(lambda _, a, b: kernel(a, b, *arguments), len(self.totals.parts))
-
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
-        sums, n_features, found = self.totals.sums, self.codes.n_features, self.found
         n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
         asked = n_thresholds, criterion.kind, abstention, criterion.learn_missing
-        first = 0
-        if self.score_run.threads > 1:
-            self.score_run.share(
-                lambda w, a, b: score.split(a, b, False, sums, scale, asked, self.spaces[w], found),
-                n_features,
-            )
-            first = n_features
-        cost = score.split(first, n_features, True, sums, scale, asked, self.spaces[0], found)
+        total, run = self.totals.total, self.score_run
+        cost = run.call(score.split, total, scale, asked, self.spaces, self.found)
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
@@ -337,12 +287,13 @@ class CpuHistograms:
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         change = _column(self.codes, feature), leaf_of, kept, ratio, self.largest
+        given = self.totals.tiles, self.rows, change, self.totals.sums
         if self.run.threads == 1:
-            self.totals.rescale(self.rows, change, self.run)
+            self.run.call(histogram.rescale, *given)
             return
         together = self.pace.choose()
         start = time.perf_counter()
-        self.totals.rescale(self.rows, change, self.run if together else Run(1))
+        (self.run if together else Run(1)).call(histogram.rescale, *given)
         cells = self.q.shape[1] + self.codes.n_features * int(self.count.sum())
         self.pace.note(together, (time.perf_counter() - start) / cells)
 

@@ -13,6 +13,7 @@ from ensemble_gpu.kernels.cpu.edges import (
     guides_of,
     load_column,
 )
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import PackedTables
@@ -47,11 +48,18 @@ def _evaluate_block(X, rows, features, guides, values, missing, out, start, stop
             out[start + i, k] = sums[k * n + i]
 
 
-@kernel
-def _evaluate(block, last_block, X, rows, features, guides, values, missing, out):
+@inner
+def _evaluate_blocks(worker, block, last_block, X, rows, features, guides, values, missing, out):
     for b in range(block, last_block):
         start, stop = b * BLOCK_ROWS, min(out.shape[0], (b + 1) * BLOCK_ROWS)
         _evaluate_block(X, rows, features, guides, values, missing, out, start, stop)
+
+
+@kernel
+def _evaluate(crew, X, rows, features, guides, values, missing, out):
+    n_blocks = (out.shape[0] + BLOCK_ROWS - 1) // BLOCK_ROWS
+    given = (X, rows, features, guides, values, missing, out)
+    share(crew, n_blocks, _evaluate_blocks, given)
 
 
 def evaluate(X: np.ndarray, tables: PackedTables, run: Run) -> np.ndarray:
@@ -60,11 +68,7 @@ def evaluate(X: np.ndarray, tables: PackedTables, run: Run) -> np.ndarray:
     out = np.empty((n, len(tables.intercept)))
     guides = guides_of(tables.thresholds, tables.first, tables.steps, n)
     features, values, missing = tables.features, tables.values, tables.missing
-
-    def share(_: int, block: int, last: int) -> None:
-        _evaluate(block, last, X, IN_ORDER, features, guides, values, missing, out)
-
-    run.share(share, -(-n // BLOCK_ROWS))
+    run.call(_evaluate, X, IN_ORDER, features, guides, values, missing, out)
     if tables.intercept.any():
         out += tables.intercept
     return out

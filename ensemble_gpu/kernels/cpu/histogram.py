@@ -4,7 +4,8 @@ Codes lie in tiles of eight features; a row of a tile is one 64-bit word, words[
 words where codes are 16 bits). A tile's sums for one group (8 x width int64) stay in the
 first-level cache while the rows stream by. Rows are cut into parts (class, start, stop); threads
 share the parts, each with sums of its own that are added up, or, where the sums are large, the
-tiles. Sums are integers, so no cut changes a result.
+tiles. Sums are integers, so no cut changes a result. sums[worker, group, tile, lane, code] are
+those of worker 0 between two calls; the others' are zero.
 
 Related arrays travel as plain tuples, because a call from Python takes them apart faster than named
 ones:
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.sharing import WORKERS, share
 from ensemble_gpu.kernels.jit import inner, kernel
 
 
@@ -64,16 +66,51 @@ def _add_listed(words, lanes, index, start, stop, difference, sums):
             _add_word(sums, 0, 8, 8, words[np.uint32(index[j]), 0], np.int64(difference[j]))
 
 
-@kernel
-def add(part, last_part, tiles, q, sums):
-    """sums[group, tile, lane, code] += q of all rows of some parts."""
+@inner
+def _join(worker, start, stop, sums):
+    """Add the other workers' sums of some tiles to those of worker 0, and clear them."""
+    for other in range(1, sums.shape[0]):
+        for g in range(sums.shape[1]):
+            for tile in range(start, stop):
+                into, added = sums[0, g, tile], sums[other, g, tile]
+                for lane in range(into.shape[0]):
+                    for code in range(into.shape[1]):
+                        into[lane, code] += added[lane, code]
+                        added[lane, code] = 0
+
+
+@inner
+def _add_parts(worker, part, last_part, tiles, q, sums):
     words, n_features, parts, group_of = tiles
     for plane in range(q.shape[0]):
         for tile in range(words.shape[0]):
             for p in range(part, last_part):
                 c, start, stop = parts[p, 0], parts[p, 1], parts[p, 2]
-                into = sums[group_of[plane, c], tile]
+                into = sums[worker, group_of[plane, c], tile]
                 add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], into)
+
+
+@inner
+def _add_tiles(worker, tile, last_tile, tiles, q, sums):
+    words, n_features, parts, group_of = tiles
+    for plane in range(q.shape[0]):
+        for t in range(tile, last_tile):
+            for p in range(parts.shape[0]):
+                c, start, stop = parts[p, 0], parts[p, 1], parts[p, 2]
+                into = sums[0, group_of[plane, c], t]
+                add_rows(words[t], n_features - 8 * t, start, stop, q[plane], into)
+
+
+@kernel
+def add(crew, tiles, q, sums):
+    """sums += q of all rows; threads share the tiles where they have one set of sums."""
+    words, _, parts, _ = tiles
+    if sums.shape[0] < crew[WORKERS]:
+        share(crew, words.shape[0], _add_tiles, (tiles, q, sums))
+    else:
+        share(crew, parts.shape[0], _add_parts, (tiles, q, sums))
+        if crew[WORKERS] > 1:
+            share(crew, words.shape[0], _join, (sums,))
 
 
 @inner
@@ -111,7 +148,7 @@ def _arc(leaf_of, kept, period):
 
 
 @inner
-def _rescale_rows(part, last_part, tiles, rows, change):
+def _rescale_rows(worker, part, last_part, tiles, rows, change):
     """List the touched rows of some parts, rescale their q, note differences and maxima."""
     _, _, parts, group_of = tiles
     q, index, difference, count = rows
@@ -156,20 +193,25 @@ def _add_differences(part, last_part, tile, last_tile, tiles, rows, sums):
                 _add_listed(words[t], lanes, index, start, stop, difference[plane], into)
 
 
-@kernel
-def rescale(part, last_part, tiles, rows, change, sums):
-    """Rescale the q of some parts, and add what changed to the sums."""
-    _rescale_rows(part, last_part, tiles, rows, change)
-    _add_differences(part, last_part, 0, tiles[0].shape[0], tiles, rows, sums)
+@inner
+def _rescale_parts(worker, part, last_part, tiles, rows, change, sums):
+    _rescale_rows(worker, part, last_part, tiles, rows, change)
+    _add_differences(part, last_part, 0, tiles[0].shape[0], tiles, rows, sums[worker])
+
+
+@inner
+def _add_tile_differences(worker, tile, last_tile, tiles, rows, sums):
+    _add_differences(0, tiles[2].shape[0], tile, last_tile, tiles, rows, sums[0])
 
 
 @kernel
-def rescale_rows(part, last_part, tiles, rows, change):
-    """The first half of `rescale`, where threads share the tiles in the second."""
-    _rescale_rows(part, last_part, tiles, rows, change)
-
-
-@kernel
-def add_differences(tile, last_tile, tiles, rows, sums):
-    """The second half of `rescale`, of all parts."""
-    _add_differences(0, tiles[2].shape[0], tile, last_tile, tiles, rows, sums)
+def rescale(crew, tiles, rows, change, sums):
+    """Rescale q, and add what changed to the sums."""
+    words, _, parts, _ = tiles
+    if sums.shape[0] < crew[WORKERS]:
+        share(crew, parts.shape[0], _rescale_rows, (tiles, rows, change))
+        share(crew, words.shape[0], _add_tile_differences, (tiles, rows, sums))
+    else:
+        share(crew, parts.shape[0], _rescale_parts, (tiles, rows, change, sums))
+        if crew[WORKERS] > 1:
+            share(crew, words.shape[0], _join, (sums,))

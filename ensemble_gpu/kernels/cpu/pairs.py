@@ -1,6 +1,6 @@
 """Gradients on the CPU: sums of integers and of packed pairs, counts of pairs of codes.
 
-Python threads call these functions, each on its share of the units.
+Threads share the units of work, each with sums of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.histogram import add_rows
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import PACK_BITS
 
@@ -26,9 +27,10 @@ def _unpack(packed, g, h):
             g[lane, code] += (word - low) >> np.int64(32)
 
 
-def n_units(words, q):
+@inner
+def _n_units(words, q):
     """Units of work of the sums: (plane, tile, part of the rows)."""
-    return q.shape[0] * words.shape[0] * -(-words.shape[1] // PACK_ROWS)
+    return q.shape[0] * words.shape[0] * ((words.shape[1] + PACK_ROWS - 1) // PACK_ROWS)
 
 
 @inner
@@ -40,32 +42,42 @@ def _unit(u, words):
     return u // (parts * tiles), (u // parts) % tiles, start, min(start + PACK_ROWS, n)
 
 
-@kernel
-def plane_sums(first, last, words, n_features, q, sums):
-    """sums[plane, 0, tile, lane, code] += q of the units first ... last."""
+@inner
+def _add_plane_units(worker, first, last, words, n_features, q, sums):
     for u in range(first, last):
         plane, tile, start, stop = _unit(u, words)
         lanes = n_features - 8 * tile
-        add_rows(words[tile], lanes, start, stop, q[plane], sums[plane, 0, tile])
+        add_rows(words[tile], lanes, start, stop, q[plane], sums[worker, plane, 0, tile])
 
 
 @kernel
-def pair_sums(first, last, words, n_features, q, sums):
-    """sums[plane, upper or lower half of q, tile, lane, code] += units first ... last.
+def plane_sums(crew, words, n_features, q, sums):
+    """sums[worker, plane, 0, tile, lane, code] += q."""
+    share(crew, _n_units(words, q), _add_plane_units, (words, n_features, q, sums))
 
-    A 64-bit add serves both halves; after each part they are taken apart into int64 sums.
-    """
-    packed = np.empty(sums.shape[3:], dtype=np.int64)
+
+@inner
+def _add_pair_units(worker, first, last, words, n_features, q, sums):
+    packed = np.empty(sums.shape[4:], dtype=np.int64)
     for u in range(first, last):
         plane, tile, start, stop = _unit(u, words)
         packed.fill(0)
         add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
-        _unpack(packed, sums[plane, 0, tile], sums[plane, 1, tile])
+        _unpack(packed, sums[worker, plane, 0, tile], sums[worker, plane, 1, tile])
 
 
 @kernel
-def pair_counts(own, other, weights, table):
-    """table[own code, other code] += weight of every row; 1 where there are no weights.
+def pair_sums(crew, words, n_features, q, sums):
+    """sums[worker, plane, upper or lower half of q, tile, lane, code] += q.
+
+    A 64-bit add serves both halves; after each part they are taken apart into int64 sums.
+    """
+    share(crew, _n_units(words, q), _add_pair_units, (words, n_features, q, sums))
+
+
+@inner
+def _pair_counts(own, other, weights, table):
+    """table[own code, other code] = weight of the rows; their number where there are no weights.
 
     Counts in an array of its own, 256 x 256 in the second-level cache: the compiler knows that they
     lie apart from the codes, which halves the time.
@@ -83,3 +95,15 @@ def pair_counts(own, other, weights, table):
     for code in range(table.shape[0]):
         for b in range(width):
             table[code, b] = flat[code * width + b]
+
+
+@inner
+def _count_features(worker, first, last, feature, columns, weights, table):
+    for f in range(first, last):
+        _pair_counts(columns[feature], columns[f], weights, table[:, f])
+
+
+@kernel
+def pair_counts(crew, feature, columns, weights, table):
+    """table[own code, feature, code] of one feature and every other; columns[feature, row]."""
+    share(crew, table.shape[1], _count_features, (feature, columns, weights, table))

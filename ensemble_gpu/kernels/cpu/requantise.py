@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
 from ensemble_gpu.kernels.jit import inner, kernel
 
@@ -29,12 +30,13 @@ def _add_tile(tile, tables, group, first, nothing, start, stop, logs):
         logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
 
 
-@kernel
-def log_weights(first, last, plane, codes, parts, group_of, tables, used, start_log, logs, top):
+@inner
+def _log_weights(worker, first, last, plane, codes, where, tables, used, start_log, logs, top):
     """L = L0 + sum over used tiles of the group's tables; top[part] = maximum of the part.
 
     A feature that no stump uses has a table of zeros: a tile is read whole or not at all.
     """
+    parts, group_of = where
     nothing = np.zeros(tables.shape[2], dtype=np.int64)
     weighted = start_log.shape[0] > 0
     for part in range(first, last):
@@ -52,12 +54,13 @@ def log_weights(first, last, plane, codes, parts, group_of, tables, used, start_
         top[part] = highest
 
 
-@kernel
-def quantise(first, last, plane, parts, group_of, top, logs, powers, exponent, q, largest):
+@inner
+def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q, largest):
     """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two.
 
     E = floor(max L) + 1 over all parts of the group.
     """
+    parts, group_of = where
     for part in range(first, last):
         c, start, stop = parts[part, 0], parts[part, 1], parts[part, 2]
         group = group_of[plane, c]
@@ -82,3 +85,18 @@ def quantise(first, last, plane, parts, group_of, top, logs, powers, exponent, q
             q[plane, i] = new
             most = max(most, new)
         largest[part, group] = max(largest[part, group], most)
+
+
+@kernel
+def requantise(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
+    """q[plane, row] anew, the exponent E of every group, and largest[part, group] of q.
+
+    where = (parts, group_of[plane, class]).
+    """
+    n_parts = where[0].shape[0]
+    logs, top = np.empty(q.shape[1], dtype=np.int64), np.empty(n_parts, dtype=np.int64)
+    largest[:] = 0
+    for plane in range(q.shape[0]):
+        weighed = (plane, codes, where, tables, used, start_log, logs, top)
+        share(crew, n_parts, _log_weights, weighed)
+        share(crew, n_parts, _quantise, (plane, where, top, logs, powers, exponent, q, largest))

@@ -17,18 +17,20 @@ import math
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, LEFT, MAJORITY, RIGHT, TIE
 
 
-def workspace(groups: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Space for the scores of one feature.
+def workspace(workers: int, groups: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Space for the scores of one feature, for each worker.
 
     costs[side 0, side 1, a leaf's sum, its maximum], sums left of each threshold [g, t], and
     total, missing and nothing [g].
     """
-    left, rest = np.empty((groups, width), np.int64), np.zeros((3, groups), np.int64)
-    return np.empty((4, width)), left, rest
+    left = np.empty((workers, groups, width), dtype=np.int64)
+    rest = np.zeros((workers, 3, groups), dtype=np.int64)
+    return np.empty((workers, 4, width)), left, rest
 
 
 @inner
@@ -112,13 +114,13 @@ def _accumulate(sums, f, n, learn, left, total, missing):
 
 
 @inner
-def _score_feature(sums, f, n, scale, criterion, space):
+def _score_feature(worker, sums, f, n, scale, criterion, spaces):
     """cost[side, t] of every threshold of a feature; returns the lowest.
 
     Side 0 sends missing values left, side 1 right; without `learn` they abstain (side 0 only).
     """
     _, kind, abstention, learn = criterion
-    costs, left, rest = space
+    costs, left, rest = spaces[0][worker], spaces[1][worker], spaces[2][worker]
     total, missing, nothing = rest[0], rest[1], rest[2]
     absent = _accumulate(sums, f, n, learn, left, total, missing)
     lowest = math.inf
@@ -148,7 +150,7 @@ def _score_feature(sums, f, n, scale, criterion, space):
 
 
 @inner
-def _choose(sums, scale, criterion, space, found):
+def _choose(sums, scale, criterion, spaces, found):
     """The first split in order of (feature, bin, side) that ties with the lowest cost.
 
     record = (feature, bin, leaf of missing values); returns the split's cost, inf without one.
@@ -163,8 +165,8 @@ def _choose(sums, scale, criterion, space, found):
     f = 0
     while lowest[f] > best * TIE:
         f += 1
-    _score_feature(sums, f, n_thresholds[f], scale, criterion, space)
-    cost = space[0]
+    _score_feature(0, sums, f, n_thresholds[f], scale, criterion, spaces)
+    cost = spaces[0][0]
     t, side = 0, 0
     while cost[side, t] > best * TIE:
         if learn and side == 0:
@@ -183,13 +185,20 @@ def _choose(sums, scale, criterion, space, found):
     return cost[side, t]
 
 
+@inner
+def _score_features(worker, first, last, sums, scale, criterion, spaces, lowest):
+    """lowest[f] of some features."""
+    n_thresholds = criterion[0]
+    for f in range(first, last):
+        lowest[f] = _score_feature(worker, sums, f, n_thresholds[f], scale, criterion, spaces)
+
+
 @kernel
-def split(first, last, choose, sums, scale, criterion, space, found):
-    """Fill lowest[f] of the features from `first` to `last`; to `choose` is to return the best.
+def split(crew, sums, scale, criterion, spaces, found):
+    """The cost of the best split, which is left in `found`.
 
     criterion = (n_thresholds, kind, abstention, learn), found = (lowest, leaf_sums, record).
     """
-    n_thresholds, lowest = criterion[0], found[0]
-    for f in range(first, last):
-        lowest[f] = _score_feature(sums, f, n_thresholds[f], scale, criterion, space)
-    return _choose(sums, scale, criterion, space, found) if choose else math.inf
+    lowest = found[0]
+    share(crew, lowest.shape[0], _score_features, (sums, scale, criterion, spaces, lowest))
+    return _choose(sums, scale, criterion, spaces, found)

@@ -1,24 +1,24 @@
-"""How many threads, and how a kernel's work is shared among them.
+"""How many threads, and the helpers that take part in kernels.
 
-A kernel is serial and lets go of the interpreter's lock; `Run.share` calls it for contiguous shares
-of the work, the first on the calling thread, the others on helper threads that wait for work from
-one call to the next. So one compiled function serves any number of threads.
-
-Helpers belong to the process. A call takes those that are idle: two fits at once share them, and
-where none is left a call does all of its work itself.
+A kernel shares its work among the workers of a crew (kernels/cpu/sharing.py): `Run.call` hands it
+one. Helpers belong to the process and serve one kernel at a time: a second fit at the same time
+runs on its own thread alone. Between kernels they wait for work in compiled code, for a fraction of
+a millisecond, then they sleep.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from numba import config
 
-Share = Callable[[int, int, int], Any]
+from ensemble_gpu.kernels.cpu.sharing import ALONE, OPEN, WORKERS, new_crew, serve
+
+# Turns of a helper's waiting loop before it sleeps.
+PATIENCE = 10_000
 
 
 def _available() -> int:
@@ -39,109 +39,75 @@ class Run:
         return cls(n_jobs if n_jobs > 0 else max(1, available + 1 + n_jobs))
 
     def limited_to(self, work: int, per_thread: int) -> Run:
-        """One thread where the work would not repay waking the others."""
+        """One thread where the work would not repay handing it out."""
         return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
 
-    def share(self, function: Share, n: int) -> int:
-        """function(worker, start, stop) over contiguous shares of n items; how many workers.
+    def call(self, kernel: Any, *arguments: Any) -> Any:
+        """kernel(crew, *arguments), with a crew of at most so many threads.
 
-        Workers are numbered from 0, the caller, and never more than `threads`.
+        The crew has one worker where its helpers serve another call.
         """
-        wanted = min(self.threads, n, _available())
-        if wanted <= 1:
-            function(0, 0, n)
-            return 1
-        helpers = _CREW.take(wanted - 1)
-        workers = 1 + len(helpers)
-        jobs = [
-            _Job(function, w, n * w // workers, n * (w + 1) // workers) for w in range(1, workers)
-        ]
-        for helper, job in zip(helpers, jobs, strict=True):
-            helper.start(job)
+        team = _TEAM
+        if self.threads == 1 or not team.free.acquire(blocking=False):
+            return kernel(ALONE, *arguments)
         try:
-            function(0, 0, n // workers)
+            team.gather(self.threads)
+            return kernel(team.crew, *arguments)
         finally:
-            for job in jobs:
-                job.done.acquire()
-        for job in jobs:
-            if job.error is not None:
-                raise job.error
-        return workers
-
-
-class _Job:
-    """A share of the work of one call; `done` is released when it is finished."""
-
-    __slots__ = ("arguments", "done", "error", "function")
-
-    def __init__(self, function: Share, worker: int, start: int, stop: int) -> None:
-        self.function, self.arguments = function, (worker, start, stop)
-        self.done = threading.Lock()
-        self.done.acquire()
-        self.error: BaseException | None = None
+            team.crew[OPEN] = 0
+            team.free.release()
 
 
 class _Helper:
-    """A thread that waits for jobs. A lock is the cheapest way to wake it."""
+    """A thread that serves a crew. A lock is the cheapest way to wake it."""
 
-    def __init__(self, idle: list[_Helper]) -> None:
-        self.idle = idle
-        self.job: _Job | None = None
+    def __init__(self, crew: Any, worker: int) -> None:
+        self.crew, self.worker = crew, worker
+        self.asleep = False
         self.go = threading.Lock()
         self.go.acquire()
         threading.Thread(target=self._work, name="ensemble_gpu helper", daemon=True).start()
 
-    def start(self, job: _Job) -> None:
-        self.job = job
-        self.go.release()
+    def wake(self) -> None:
+        if self.asleep:
+            self.asleep = False
+            self.go.release()
 
     def _work(self) -> None:
         while True:
+            serve(self.crew, self.worker, PATIENCE)
+            self.asleep = True
             self.go.acquire()
-            job, self.job = self.job, None
-            assert job is not None
-            try:
-                job.function(*job.arguments)
-            except BaseException as error:
-                job.error = error
-            self.idle.append(self)  # first: the caller may have the next job at once
-            job.done.release()
-            del job  # its arrays must not live until the next one
 
 
-class _Crew:
-    """The helpers of this process: at most one less than there are threads."""
+class _Team:
+    """A crew with its helpers: at most one less than there are threads."""
 
     def __init__(self) -> None:
-        self.idle: list[_Helper] = []
-        self.started = 0
-        self.lock = threading.Lock()
+        self.crew = new_crew(1)
+        self.helpers: list[_Helper] = []
+        self.free = threading.Lock()
 
-    def take(self, n: int) -> list[_Helper]:
-        """At most n idle helpers; new ones as long as there are few."""
-        taken: list[_Helper] = []
-        while len(taken) < n:
+    def gather(self, workers: int) -> None:
+        """Have so many workers for the next kernel; they need not all be there when it starts."""
+        workers = min(workers, _available())
+        while len(self.helpers) < workers - 1:
             try:
-                taken.append(self.idle.pop())
-            except IndexError:
-                with self.lock:
-                    if self.started >= _available() - 1:
-                        break
-                    self.started += 1
-                try:
-                    taken.append(_Helper(self.idle))
-                except RuntimeError:  # the system has no more threads, or Python is about to end
-                    break
-        return taken
+                self.helpers.append(_Helper(self.crew, len(self.helpers) + 1))
+            except RuntimeError:  # the system has no more threads, or Python is about to end
+                break
+        self.crew[WORKERS], self.crew[OPEN] = workers, 1
+        for helper in self.helpers[: workers - 1]:
+            helper.wake()
 
 
-_CREW = _Crew()
+_TEAM = _Team()
 
 
 def _forget_helpers() -> None:
     """A forked process has none of its parent's threads."""
-    global _CREW
-    _CREW = _Crew()
+    global _TEAM
+    _TEAM = _Team()
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,13 +6,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numba
 import numpy as np
 import pytest
 
 from ensemble_gpu.kernels.cpu import threads as threads_module
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
+from ensemble_gpu.kernels.jit import inner, kernel
 
 ALL = numba.config.NUMBA_NUM_THREADS
 
@@ -31,62 +34,105 @@ def test_small_work_stays_on_one_thread():
 
 @pytest.fixture
 def four(monkeypatch):
-    """As on a machine with four threads, with a crew of its own."""
+    """As on a machine with four threads, with helpers of its own."""
     monkeypatch.setattr(threads_module, "_available", lambda: 4)
-    monkeypatch.setattr(threads_module, "_CREW", threads_module._Crew())
+    monkeypatch.setattr(threads_module, "_TEAM", threads_module._Team())
+
+
+@inner
+def _count(worker, start, stop, done, by_worker, pieces):
+    for i in range(start, stop):
+        done[i] += 1
+    by_worker[worker] += stop - start
+    pieces[start] = stop
+
+
+@kernel
+def count(crew, done, by_worker, pieces):
+    share(crew, done.shape[0], _count, (done, by_worker, pieces))
+
+
+@inner
+def _sum(worker, start, stop, x, out):
+    for i in range(start, stop):
+        for j in range(x.shape[0]):
+            out[i] += x[j] * i
+
+
+@kernel
+def twice(crew, x, out):
+    """The second step needs all of the first."""
+    share(crew, out.shape[0], _sum, (x, out))
+    total = out.sum()
+    share(crew, out.shape[0], _sum, (np.full(1, total), out))
+    return total
+
+
+@inner
+def _fail(worker, start, stop, done, bad):
+    done[start:stop] += 1
+    if start <= bad < stop:
+        raise ValueError("a bad item")
+
+
+@kernel
+def fail(crew, done, bad):
+    share(crew, done.shape[0], _fail, (done, bad))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 4, 9])
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 1000])
-def test_every_item_is_done_once_by_one_worker(four, threads, n):
-    done = np.zeros(n, dtype=int)
-    seen = []
+def test_every_item_is_done_once_in_contiguous_pieces(four, threads, n):
+    workers = min(threads, 4)
+    for _ in range(50):
+        done, by_worker = np.zeros(n, dtype=int), np.zeros(workers, dtype=int)
+        pieces = np.zeros(n + 1, dtype=int)
+        Run(threads).call(count, done, by_worker, pieces)
+        assert (done == 1).all()
+        assert by_worker.sum() == n
+        assert np.count_nonzero(pieces) == (1 if n and threads == 1 else min(n, 4 * workers))
 
-    def work(worker: int, start: int, stop: int) -> None:
-        seen.append(worker)
-        done[start:stop] += 1
 
-    workers = Run(threads).share(work, n)
+def test_a_step_sees_all_that_the_one_before_has_done(four):
+    x, n = np.ones(3), 500
+    for _ in range(200):
+        out = np.zeros(n)
+        total = Run(4).call(twice, x, out)
+        assert total == 3 * n * (n - 1) / 2
+        np.testing.assert_array_equal(out, (3 + total) * np.arange(n))
+
+
+def test_helpers_take_part_and_wait_for_the_next_call(four):
+    work, helped = np.ones(20_000), False
+    for _ in range(50):  # other processes may want the cores
+        by_worker, n = np.zeros(3, dtype=int), 200_000
+        Run(3).call(twice, work[:50], np.zeros(2_000))
+        Run(3).call(count, np.zeros(n, dtype=int), by_worker, np.zeros(n + 1, dtype=int))
+        helped = helped or (by_worker[1:] > 0).any()
+    assert helped
+    assert len(threads_module._TEAM.helpers) == 2
+
+
+@pytest.mark.parametrize("bad", [0, 1, 500, 999])
+def test_an_error_in_any_piece_reaches_the_caller_after_all_are_done(four, bad):
+    done = np.zeros(1000, dtype=int)
+    with pytest.raises(MemoryError, match="share of the work failed"):
+        Run(3).call(fail, done, bad)
     assert (done == 1).all()
-    assert sorted(seen) == list(range(workers))
-    assert workers <= max(1, min(threads, n, 4))
+    Run(3).call(fail, done, -1)
+    assert (done == 2).all()
 
 
-def test_the_caller_works_too_and_helpers_wait_for_the_next_call(four):
-    names = []
-    for _ in range(20):
-        Run(3).share(lambda *_: names.append(threading.get_ident()), 3)
-    assert names.count(threading.get_ident()) == 20
-    assert len(set(names)) == 3
-
-
-@pytest.mark.parametrize("bad", [0, 1, 2])
-def test_an_error_in_any_share_reaches_the_caller_after_all_have_finished(four, bad):
-    finished = []
-
-    def work(worker: int, start: int, stop: int) -> None:
-        if worker == bad:
-            raise ValueError(f"share {worker}")
-        finished.append(worker)
-
-    with pytest.raises(ValueError, match=f"share {bad}"):
-        Run(3).share(work, 3)
-    assert sorted([*finished, bad]) == [0, 1, 2]
-    assert Run(3).share(lambda *_: None, 3) == 3
-
-
-def test_callers_at_once_and_shares_within_shares_all_finish(four):
+def test_callers_at_once_all_finish(four):
     totals = []
 
     def fit() -> None:
+        out = np.zeros(300)
+        for _ in range(200):
+            Run(4).call(twice, np.zeros(2), out)
         done = np.zeros(12, dtype=int)
-
-        def work(worker: int, start: int, stop: int) -> None:
-            Run(4).share(lambda w, a, b: None, 4)
-            done[start:stop] += 1
-
-        for _ in range(50):
-            Run(4).share(work, 12)
+        for _ in range(200):
+            Run(4).call(count, done, np.zeros(4, dtype=int), np.zeros(13, dtype=int))
         totals.append(done)
 
     callers = [threading.Thread(target=fit) for _ in range(4)]
@@ -95,24 +141,29 @@ def test_callers_at_once_and_shares_within_shares_all_finish(four):
     for caller in callers:
         caller.join(60.0)
     assert len(totals) == 4
-    assert all((done == 50).all() for done in totals)
+    assert all((done == 200).all() for done in totals)
+    assert len(threads_module._TEAM.helpers) <= 3
 
 
-def test_no_more_helpers_than_the_machine_has_threads(four):
-    def nested(depth: int) -> None:
-        if depth:
-            Run(4).share(lambda *_: nested(depth - 1), 4)
-
-    nested(3)
-    assert threads_module._CREW.started <= 3
+def test_helpers_that_sleep_come_back(four):
+    for _ in range(3):
+        done = np.zeros(100, dtype=int)
+        Run(2).call(count, done, np.zeros(2, dtype=int), np.zeros(101, dtype=int))
+        helper = threads_module._TEAM.helpers[0]
+        deadline = time.monotonic() + 60.0
+        while not helper.asleep and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert helper.asleep
 
 
 def test_a_machine_without_more_threads_does_the_work_alone(four, monkeypatch):
-    def refuse(idle: list) -> None:
+    def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threads_module, "_Helper", refuse)
-    assert Run(4).share(lambda *_: None, 4) == 1
+    done, by_worker = np.zeros(100, dtype=int), np.zeros(4, dtype=int)
+    Run(4).call(count, done, by_worker, np.zeros(101, dtype=int))
+    assert by_worker.tolist() == [100, 0, 0, 0]
 
 
 FORK = """
@@ -125,10 +176,10 @@ X = np.random.default_rng(0).normal(size=(20_000, 20))
 y = X[:, 0] + X[:, 1] ** 2 > 1
 fit = lambda: AdaBoostClassifier(n_estimators=5, n_jobs=3).fit(X, y).predict_proba(X)
 before = fit()
-assert threads._CREW.started == 2
+assert len(threads._TEAM.helpers) == 2
 child = os.fork()
 if child == 0:
-    os._exit(0 if (fit() == before).all() and threads._CREW.started == 2 else 1)
+    os._exit(0 if (fit() == before).all() and len(threads._TEAM.helpers) == 2 else 1)
 assert os.waitpid(child, 0)[1] == 0
 print("done")
 """

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
@@ -251,8 +252,8 @@ def _load(X, by_column, used, start, n, has_sets, cells):
     return MISSING if absent else PLAIN
 
 
-@kernel
-def evaluate_blocks(X, by_column, forest, sizes, low, high, out):
+@inner
+def _evaluate_blocks(worker, low, high, X, by_column, forest, sizes, out):
     """out[i] = sum of the leaves' values, tree after tree, of blocks low ... high - 1 of rows."""
     block, group = sizes
     n_outputs, stride = out.shape[1], forest.used.shape[0]
@@ -283,8 +284,8 @@ def evaluate_blocks(X, by_column, forest, sizes, low, high, out):
                 out[i, k] = out[i, k] / forest.divisor + forest.intercept[k]
 
 
-@kernel
-def apply_blocks(X, by_column, forest, sizes, low, high, out):
+@inner
+def _apply_blocks(worker, low, high, X, by_column, forest, sizes, out):
     """out[i, t] = position of the leaf of row i in tree t, of blocks low ... high - 1 of rows."""
     block, group = sizes
     stride = forest.used.shape[0]
@@ -305,6 +306,20 @@ def apply_blocks(X, by_column, forest, sizes, low, high, out):
                 )  # fmt: skip
                 for i in range(m):
                     out[start + first + i, t] = forest.origin[np.uint64(root) + place[i]]
+
+
+@kernel
+def evaluate_blocks(crew, X, by_column, forest, sizes, out):
+    """out[i] = sum of the leaves' values; blocks of sizes[0] rows."""
+    n_blocks = (out.shape[0] + sizes[0] - 1) // sizes[0]
+    share(crew, n_blocks, _evaluate_blocks, (X, by_column, forest, sizes, out))
+
+
+@kernel
+def apply_blocks(crew, X, by_column, forest, sizes, out):
+    """out[i, t] = position of the leaf of row i in tree t; blocks of sizes[0] rows."""
+    n_blocks = (out.shape[0] + sizes[0] - 1) // sizes[0]
+    share(crew, n_blocks, _apply_blocks, (X, by_column, forest, sizes, out))
 
 
 @kernel
@@ -355,10 +370,7 @@ def evaluate_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray
         return out
     run = run.limited_to(n * len(forest.roots), WALKS_PER_THREAD)
     sizes = _sizes(n, own, run.threads)
-    run.share(
-        lambda worker, low, high: evaluate_blocks(X, by_column, own, sizes, low, high, out),
-        -(-n // sizes[0]),
-    )
+    run.call(evaluate_blocks, X, by_column, own, sizes, out)
     return out
 
 
@@ -369,8 +381,5 @@ def apply_forest(X: np.ndarray, forest: PackedForest, run: Run) -> np.ndarray:
     out = np.empty((n, len(forest.roots)), dtype=np.int64)
     run = run.limited_to(out.size, WALKS_PER_THREAD)
     sizes = _sizes(n, own, run.threads)
-    run.share(
-        lambda worker, low, high: apply_blocks(X, by_column, own, sizes, low, high, out),
-        -(-n // sizes[0]),
-    )
+    run.call(apply_blocks, X, by_column, own, sizes, out)
     return out

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.layouts import by_column, by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.trees import (
     class_splits,
@@ -51,30 +51,8 @@ TIDY = 6
 # Rows times features below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 100_000
 
-_BY_ROW = threading.Lock()
-
 # function(part) for every part, on threads
 Map = Callable[[Callable[[Any], Any], Any], list[Any]]
-
-
-def by_row(codes: Codes) -> np.ndarray:
-    """The codes row by row [row, feature], made once."""
-    with _BY_ROW:
-        if "rows" not in codes.columns:
-            rows = np.ascontiguousarray(codes.data.transpose(1, 0, 2))
-            codes.columns["rows"] = rows.reshape(codes.n_rows, -1)
-        return codes.columns["rows"]
-
-
-def by_column(codes: Codes) -> np.ndarray:
-    """The codes as [feature, row]; made once."""
-    rows = by_row(codes)
-    with _BY_ROW:
-        if "columns" not in codes.columns:
-            columns = np.empty((codes.n_features, codes.n_rows), dtype=rows.dtype)
-            partition.transpose(rows, columns)
-            codes.columns["columns"] = columns
-        return codes.columns["columns"]
 
 
 def _moments(packed: np.ndarray) -> np.ndarray:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.layouts import by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
-from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map, by_row, is_plain
+from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map, is_plain
 from ensemble_gpu.kernels.cpu.trees.levels import BLOCK, Growth, Layout, block_of, grow_levels
 from ensemble_gpu.kernels.cpu.trees.pair_splits import work_for
 from ensemble_gpu.kernels.host.nodes import NodeArrays

@@ -8,17 +8,6 @@ from ensemble_gpu.kernels.host.records import BIN, FEATURE, MISSING_LEFT
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF
 
-ROWS = 1024  # of a block that stays in the cache
-
-
-@kernel
-def transpose(rows, out):
-    """out[f, row] = rows[row, f], in blocks of rows that stay in the cache."""
-    for a in range(0, rows.shape[0], ROWS):
-        for f in range(out.shape[0]):
-            for row in range(a, min(a + ROWS, rows.shape[0])):
-                out[f, row] = rows[row, f]
-
 
 @inner
 def copy_rows(words, order, out):
