@@ -103,7 +103,7 @@ class Running:
     @property
     def sums(self) -> np.ndarray:
         """[group, feature, code]."""
-        return self.host(self.histograms.add_up())
+        return self.histograms.add_up()
 
 
 def cpu(problem: Problem, threads: int = 1) -> Running:
