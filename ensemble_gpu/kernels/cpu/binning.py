@@ -1,4 +1,4 @@
-"""Edges and codes on the CPU: threads over blocks of rows, a branchless search per value."""
+"""Codes on the CPU: threads over blocks of rows, a branchless search per value."""
 
 from __future__ import annotations
 
@@ -9,75 +9,10 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.edges import BLOCK_ROWS, guided_count, guides_of, load_column
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
-from ensemble_gpu.kernels.edges import sample_positions
 from ensemble_gpu.kernels.jit import inner, kernel
 
 LANES = 8  # features per tile
 CELLS_PER_THREAD = 40_000
-
-
-@kernel
-def _gather_sample(X, rows, out, missing):
-    """Columns of the sampled rows, one contiguous row of `out` each; NaN sorts last as inf."""
-    for i in range(rows.shape[0]):
-        r = rows[i]
-        for f in range(X.shape[1]):
-            x = X[r, f]
-            if x != x:
-                missing[f] += 1
-                out[f, i] = np.inf
-            else:
-                out[f, i] = x
-
-
-@kernel
-def _gaps(values, max_bins, out):
-    """The values on both sides of the cuts (see kernels/edges.py) of one sorted column; how many.
-
-    Two rows of `out`; cuts after every value, as long as there are fewer than `max_bins`.
-    """
-    m = values.shape[0]
-    found = 0
-    for i in range(1, m):
-        if values[i] > values[i - 1]:
-            if found < max_bins - 1:
-                out[0, found], out[1, found] = values[i - 1], values[i]
-            found += 1
-    if found < max_bins:
-        return found
-    found = 0
-    last = 0
-    for j in range(1, max_bins):
-        i = j * m // max_bins
-        while i < m and values[i] == values[i - 1]:
-            i += 1
-        if i < m and i > last:
-            out[0, found], out[1, found] = values[i - 1], values[i]
-            found += 1
-            last = i
-    return found
-
-
-def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, threads: int) -> list[np.ndarray]:
-    """Gaps of every column (see kernels/edges.py), sorted by a few threads."""
-    chosen = rows if max_bins is None else rows[sample_positions(rows.shape[0])]
-    most = max(2, rows.shape[0]) if max_bins is None else max_bins
-    n_features = X.shape[1]
-    dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
-    sample = np.empty((n_features, chosen.shape[0]), dtype=dtype)
-    missing = np.zeros(n_features, dtype=np.int64)
-    _gather_sample(X, chosen, sample, missing)
-
-    def one(feature: int) -> np.ndarray:
-        sample[feature].sort()
-        both = np.empty((2, most))
-        found = _gaps(sample[feature, : chosen.shape[0] - missing[feature]], most, both)
-        return both[:, :found].copy()
-
-    if threads == 1 or sample.size < 100_000:
-        return [one(f) for f in range(n_features)]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, range(n_features)))
 
 
 @inner

@@ -22,6 +22,7 @@ from ensemble_gpu.kernels.cpu import (
     rowwise,
     score,
 )
+from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
@@ -86,7 +87,7 @@ class CpuEngine:
         return array
 
     def gaps(self, X: np.ndarray, rows: np.ndarray, max_bins: int | None) -> list[np.ndarray]:
-        return binning.gaps(X, rows, max_bins, self.run.threads)
+        return gaps(X, rows, max_bins, self.run)
 
     def encode(
         self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout | None
