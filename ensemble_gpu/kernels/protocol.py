@@ -135,7 +135,8 @@ class PackedTables:
     Used feature u has the column `features[u]`; its thresholds lie at `first[u]` and are padded
     with inf to 2^steps[u] - 1, so that a search takes steps[u] halvings without a branch.
     `values[first[u] + number of thresholds < x]` is added, `missing[u]` where x is NaN; the
-    intercept last, because leaf values of gradient models sum exactly and it may not.
+    intercept last, because leaf values of gradient models sum exactly and it may not. `layouts` is
+    for the engine: what it has made of them.
     """
 
     features: np.ndarray
@@ -145,6 +146,7 @@ class PackedTables:
     values: np.ndarray
     missing: np.ndarray
     intercept: np.ndarray
+    layouts: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def no_counts(n_features: int, width: int) -> np.ndarray:

@@ -6,7 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.edges import BLOCK_ROWS, guided_count, guides_of, load_column
+from ensemble_gpu.kernels.cpu.edges import (
+    BLOCK_ROWS,
+    GUIDED_ROWS,
+    guided_count,
+    guides_of,
+    load_column,
+    no_guides,
+)
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
@@ -78,7 +85,8 @@ def encode(
     padded = np.full(first[-1], np.inf)
     for start, e in zip(first, edges, strict=False):
         padded[start : start + len(e)] = e
-    guides = guides_of(padded, first[:-1], steps, n)
+    make = guides_of if n >= GUIDED_ROWS else no_guides
+    guides = make(padded, first[:-1], steps)
     run = run.limited_to(n * n_features, CELLS_PER_THREAD)
     run.call(_encode, X, rows, guides, width - 1, codes.reshape(-1), apart)
     return tiled

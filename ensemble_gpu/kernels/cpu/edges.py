@@ -14,6 +14,7 @@ from ensemble_gpu.kernels.jit import inner
 
 BLOCK_ROWS = 256
 GUIDE_BUCKETS = 1024
+GUIDED_ROWS = 2 * GUIDE_BUCKETS  # from so many on guides are worth making
 IN_ORDER = np.zeros(0, dtype=np.int64)
 
 Guides = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -31,22 +32,25 @@ def _bucket(x, low, scale, buckets):
     return np.int32(b if b < last else last)
 
 
-def guides_of(edges: np.ndarray, first: np.ndarray, steps: np.ndarray, n_rows: int) -> Guides:
-    """Guides for the search of so many rows; of one bucket, where few would not repay more.
+def no_guides(edges: np.ndarray, first: np.ndarray, steps: np.ndarray) -> Guides:
+    """Guides of one bucket: where rows are few, more would not be repaid."""
+    low, scale = np.zeros((2, first.shape[0]))
+    return edges, first, low, scale, steps, np.zeros((first.shape[0], 1), dtype=np.int32)
+
+
+def guides_of(edges: np.ndarray, first: np.ndarray, steps: np.ndarray) -> Guides:
+    """Guides for the search of many rows.
 
     buckets[u, b] = edges of feature u in buckets below b. The search stays within 2^steps edges,
     because no bucket starts it later than 2^halvings before their end: an earlier start finds the
     same place.
     """
     features, size = first.shape[0], 1 << steps
-    if n_rows < 2 * GUIDE_BUCKETS:
-        low, scale = np.zeros((2, features))
-        return edges, first, low, scale, steps, np.zeros((features, 1), dtype=np.int32)
     owner, real = np.repeat(np.arange(features), size), edges < np.inf
     last = np.maximum(np.bincount(owner[real], minlength=features) - 1, 0)
     with np.errstate(all="ignore"):  # one edge, or none: inf / inf and 1 / 0
         slope = (GUIDE_BUCKETS - 1.0) / (edges[first + last] - edges[first])
-    guided = (slope < np.inf) & (last > 0) & (size <= n_rows)
+    guided = (slope < np.inf) & (last > 0)
     low, scale = np.where(guided, edges[first], 0.0), np.where(guided, slope, 0.0)
     real &= guided[owner]
     owner = owner[real]

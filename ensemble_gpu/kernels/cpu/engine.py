@@ -24,7 +24,7 @@ from ensemble_gpu.kernels.cpu import (
 )
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column
-from ensemble_gpu.kernels.cpu.threads import Pace, Run
+from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
@@ -65,7 +65,7 @@ class CpuEngine:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
-        self.pace = Pace()
+        self._pace: Pace | None = None
         self._workers: ThreadPoolExecutor | None = None
 
     @property
@@ -109,7 +109,9 @@ class CpuEngine:
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: np.ndarray | None
     ) -> CpuHistograms:
-        return CpuHistograms(codes, layout, log_weights, self.run, self.pace)
+        if self._pace is None:
+            self._pace = Pace()
+        return CpuHistograms(codes, layout, log_weights, self.run, self._pace)
 
     def column(self, codes: Codes, feature: int) -> np.ndarray:
         return _column(codes, feature)
@@ -294,7 +296,7 @@ class CpuHistograms:
             return
         together = self.pace.choose()
         start = time.perf_counter()
-        (self.run if together else Run(1)).call(histogram.rescale, *given)
+        (self.run if together else ONE).call(histogram.rescale, *given)
         cells = self.q.shape[1] + self.codes.n_features * int(self.count.sum())
         self.pace.note(together, (time.perf_counter() - start) / cells)
 

@@ -8,10 +8,13 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.edges import (
     BLOCK_ROWS,
+    GUIDED_ROWS,
     IN_ORDER,
+    Guides,
     guided_count,
     guides_of,
     load_column,
+    no_guides,
 )
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
@@ -62,11 +65,19 @@ def _evaluate(crew, X, rows, features, guides, values, missing, out):
     share(crew, n_blocks, _evaluate_blocks, given)
 
 
+def _guides(tables: PackedTables, n_rows: int) -> Guides:
+    """The guides of a model, made once and kept with it."""
+    make = guides_of if n_rows >= GUIDED_ROWS else no_guides
+    if make not in tables.layouts:
+        tables.layouts[make] = make(tables.thresholds, tables.first, tables.steps)
+    return tables.layouts[make]
+
+
 def evaluate(X: np.ndarray, tables: PackedTables, run: Run) -> np.ndarray:
     """Sum of the tables' values for each row and output; see PackedTables."""
     n = X.shape[0]
     out = np.empty((n, len(tables.intercept)))
-    guides = guides_of(tables.thresholds, tables.first, tables.steps, n)
+    guides = _guides(tables, n)
     features, values, missing = tables.features, tables.values, tables.missing
     run.call(_evaluate, X, IN_ORDER, features, guides, values, missing, out)
     if tables.intercept.any():

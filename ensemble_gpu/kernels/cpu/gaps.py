@@ -16,6 +16,8 @@ from ensemble_gpu.kernels.jit import inner, kernel
 CELLS_PER_THREAD = 20_000
 # Buckets of a column at most, and values of one that is spread again before it is sorted.
 MOST_BUCKETS, LARGE = 1 << 13, 256
+# Up to so many rows NumPy's sort is faster.
+SORTED_ROWS = 2000
 # Times that values are spread before quicksort has the rest.
 MOST_LEVELS = 6
 # Values that insertion sorts fastest.
@@ -32,8 +34,22 @@ def _gather(worker, first, last, X, rows, out):
 
 
 @inner
+def _insert(v, start, stop):
+    """Sort v[start:stop], which is short."""
+    for i in range(start + 1, stop):
+        x, j = v[i], i
+        while j > start and v[j - 1] > x:
+            v[j] = v[j - 1]
+            j -= 1
+        v[j] = x
+
+
+@inner
 def _sort(v, start, stop):
     """Sort v[start:stop]: quicksort, the longer part later, and insertion of what is short."""
+    if stop - start <= SHORT:
+        _insert(v, start, stop)
+        return
     stack = np.empty((64, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1], height = start, stop, 1
     while height > 0:
@@ -59,12 +75,7 @@ def _sort(v, start, stop):
                 stack[height, 0], stack[height, 1] = i, high
                 high = j + 1
             height += 1
-        for i in range(low + 1, high):
-            x, j = v[i], i
-            while j > low and v[j - 1] > x:
-                v[j] = v[j - 1]
-                j -= 1
-            v[j] = x
+        _insert(v, low, high)
 
 
 @inner
@@ -154,15 +165,17 @@ def _every_gap(v, m, most, out):
 
 @inner
 def _make_ready(b, v, first, ready, work):
-    """Sort the values of a bucket, once."""
-    if not ready[b]:
+    """Sort the values of a bucket."""
+    if first[b + 1] - first[b] <= SHORT:
+        _insert(v, first[b], first[b + 1])
+    else:
         spare, bucket, inside, stack = work
         _sort_bucket(v, first[b], first[b + 1], spare, bucket, inside, stack)
-        ready[b] = True
+    ready[b] = True
 
 
 @inner
-def _column_gaps(column, most, out, v, first, ready, work):
+def _column_gaps(column, most, in_order, out, v, first, ready, work):
     """Gaps of one column: at every change of the value if there are fewer than `most`; else after
     equal shares of the values, where a value that fills several shares is one of its own.
     """
@@ -170,25 +183,30 @@ def _column_gaps(column, most, out, v, first, ready, work):
     for i in range(column.shape[0]):
         v[m] = column[i]
         m += column[i] == column[i]
-    n_buckets = _spread(v, 0, m, False, work[0], work[1], first) if m > 0 else 0
+    n_buckets, first[0], first[1] = 1, 0, m
+    if m > 0 and not in_order:
+        n_buckets = _spread(v, 0, m, False, work[0], work[1], first)
     occupied = 0
     for b in range(n_buckets):
         occupied += first[b + 1] > first[b]
-        ready[b] = False
+        ready[b] = in_order
     if occupied <= most:  # perhaps fewer values than bins
         for b in range(n_buckets):
-            _make_ready(b, v, first, ready, work)
+            if not ready[b]:
+                _make_ready(b, v, first, ready, work)
         found = _every_gap(v, m, most, out)
         if found < most:
             return found
     found, i, b = 0, 0, 0
     for j in range(1, most):
-        if j * m // most <= i:  # within the bin before
+        cut = np.int64(np.uint64(j * m) // np.uint64(most))
+        if cut <= i:  # within the bin before
             continue
-        i = j * m // most
+        i = cut
         while first[b + 1] < i:
             b += 1
-        _make_ready(b, v, first, ready, work)  # bucket b holds value i - 1
+        if not ready[b]:  # bucket b holds value i - 1
+            _make_ready(b, v, first, ready, work)
         while True:
             while i < first[b + 1] and v[i] == v[i - 1]:
                 i += 1
@@ -196,7 +214,8 @@ def _column_gaps(column, most, out, v, first, ready, work):
                 break
             while first[b + 1] == i:
                 b += 1
-            _make_ready(b, v, first, ready, work)
+            if not ready[b]:
+                _make_ready(b, v, first, ready, work)
         if i == m:
             break
         out[0, found], out[1, found] = v[i - 1], v[i]
@@ -205,22 +224,26 @@ def _column_gaps(column, most, out, v, first, ready, work):
 
 
 @inner
-def _gaps_of(worker, start, stop, sample, most, out, found):
+def _gaps_of(worker, start, stop, sample, most, in_order, out, found):
     n = sample.shape[1]
     v, spare, bucket = np.empty(n), np.empty(n), np.empty(n, dtype=np.uint16)
-    first = np.empty(MOST_BUCKETS + 1, dtype=np.int64)
-    inside = np.empty(MOST_BUCKETS + 1, dtype=np.int64)
-    ready = np.empty(MOST_BUCKETS, dtype=np.bool_)
+    n_buckets = min(MOST_BUCKETS, n // 4 + 1)
+    first, inside = np.empty((2, n_buckets + 1), dtype=np.int64)
+    ready = np.empty(n_buckets, dtype=np.bool_)
     stack = np.empty((n // LARGE + 2, 3), dtype=np.int64)
     work = spare, bucket, inside, stack
     for f in range(start, stop):
-        found[f] = _column_gaps(sample[f], most, out[f], v, first, ready, work)
+        found[f] = _column_gaps(sample[f], most, in_order, out[f], v, first, ready, work)
 
 
 @kernel
-def _gaps(crew, X, rows, most, sample, out, found):
-    share(crew, rows.shape[0], _gather, (X, rows, sample))
-    share(crew, X.shape[1], _gaps_of, (sample, most, out, found))
+def _columns(crew, X, rows, out):
+    share(crew, rows.shape[0], _gather, (X, rows, out))
+
+
+@kernel
+def _gaps(crew, sample, most, in_order, out, found):
+    share(crew, sample.shape[0], _gaps_of, (sample, most, in_order, out, found))
 
 
 def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, run: Run) -> list[np.ndarray]:
@@ -233,5 +256,9 @@ def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, run: Run) -> lis
     both = np.empty((n_features, 2, min(most, n)))
     found = np.zeros(n_features, dtype=np.int64)
     run = run.limited_to(sample.size, CELLS_PER_THREAD)
-    run.call(_gaps, X, chosen, most, sample, both, found)
+    run.call(_columns, X, chosen, sample)
+    in_order = n <= SORTED_ROWS
+    if in_order:
+        sample.sort(axis=1)
+    run.call(_gaps, sample, most, in_order, both, found)
     return [two[:, :k].copy() for two, k in zip(both, found.tolist(), strict=True)]

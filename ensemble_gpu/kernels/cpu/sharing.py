@@ -43,7 +43,7 @@ WORKERS, OPEN, TICKET, NEXT, INSIDE, TASK, ARGUMENTS, SIZE, PIECES, FAILED = ran
     0, 10 * LINE, LINE
 )
 # More pieces than workers, so that one who comes late, or is slower, does less.
-PIECES_PER_WORKER = 4
+PIECES_PER_WORKER = 8
 
 # How a processor is told that a loop waits.
 PAUSES: dict[str, tuple[str, tuple[int, ...]]] = {

@@ -18,7 +18,7 @@ from numba import config
 from ensemble_gpu.kernels.cpu.sharing import ALONE, OPEN, WORKERS, new_crew, serve
 
 # Turns of a helper's waiting loop before it sleeps.
-PATIENCE = 10_000
+PATIENCE = 30_000
 
 
 def _available() -> int:
@@ -40,7 +40,7 @@ class Run:
 
     def limited_to(self, work: int, per_thread: int) -> Run:
         """One thread where the work would not repay handing it out."""
-        return self if self.threads > 1 and work >= 2 * per_thread else Run(1)
+        return self if self.threads > 1 and work >= 2 * per_thread else ONE
 
     def call(self, kernel: Any, *arguments: Any) -> Any:
         """kernel(crew, *arguments), with a crew of at most so many threads.
@@ -56,6 +56,9 @@ class Run:
         finally:
             team.crew[OPEN] = 0
             team.free.release()
+
+
+ONE = Run(1)
 
 
 class _Helper:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.kernels.cpu import threads as threads_module
-from ensemble_gpu.kernels.cpu.sharing import share
+from ensemble_gpu.kernels.cpu.sharing import PIECES_PER_WORKER, share
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.jit import inner, kernel
 
@@ -90,7 +90,9 @@ def test_every_item_is_done_once_in_contiguous_pieces(four, threads, n):
         Run(threads).call(count, done, by_worker, pieces)
         assert (done == 1).all()
         assert by_worker.sum() == n
-        assert np.count_nonzero(pieces) == (1 if n and threads == 1 else min(n, 4 * workers))
+        assert np.count_nonzero(pieces) == (
+            1 if n and threads == 1 else min(n, PIECES_PER_WORKER * workers)
+        )
 
 
 def test_a_step_sees_all_that_the_one_before_has_done(four):
