@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedEstimator
@@ -25,6 +27,7 @@ from ensemble_gpu.data.parameters import (
     check_choice,
     check_integer,
     check_max_features,
+    check_not_negative,
     check_real,
     count_features,
 )
@@ -42,17 +45,32 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 
+# None in place of a number: rounds without and with early stopping, and what a leaf of a tree keeps
+# (rows, sum of second derivatives) and l2; found on the sets of bench/quality.py.
+ROUNDS, MOST_ROUNDS = 100, 10_000
+TREE_CONDITIONS = 20, 1e-3, 0.0
+NO_CONDITIONS = 1, 0.0, 0.0
+# Rows from which early_stopping="auto" is on.
+AUTO_ROWS = 10_000
+
 _SHARED = """
-    n_estimators : int, default=100
-        Rounds at most.
+    n_estimators : int or None, default=None
+        Rounds at most. None: {rounds}, or with early stopping {cap}, so that it decides.
     learning_rate : float in (0, 1], default={rate}
         nu: a round adds nu alpha h.
-    max_depth : int or None, default=None
-        Depth of the trees; None: stumps or, with `max_leaf_nodes`, no limit.
+    max_depth : int or None, default={depth}
+        Depth of the trees; None: no limit. 1: stumps, whose sum is a table a feature: each is
+        fitted in a fraction of the time of a tree, and the model can be drawn feature by feature.
+        Trees find interactions between features and mostly predict better.
     max_leaf_nodes : int or None, default=None
-        Leaves of a tree, the best grown first.
-    min_samples_leaf : int, default=1
-        Rows that each leaf must keep.
+        Leaves of a tree, the best grown first; None: no limit.
+    min_samples_leaf : int or None, default=None
+        Rows that each leaf must keep, whatever their weights; None: {leaf}, of stumps 1.
+    min_hessian : float or None, default=None
+        Sum of weighted second derivatives that each leaf must keep; None: {hessian:g}, of stumps 0.
+    l2_regularization : float or None, default=None
+        Added to that sum where the value of a leaf is divided by it; None: {l2:g}, of stumps 0.
+        Stumps with any of the three are grown as trees of depth 1.
     step : {{"line_search", "newton", "constant"}}, default="{step}"
         How far to go along a stump or tree h:
 
@@ -82,9 +100,10 @@ _SHARED = """
     missing : {{"abstain", "learn", "error"}}, default="abstain"
         NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
         better, as trees always do; "error" refuses NaN.
-    early_stopping : bool, default=False
-        Stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep the
-        best round. Uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+    early_stopping : bool or "auto", default="auto"
+        True: stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep
+        the best round; uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+        "auto": True from {auto:,} rows on.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=10
     metric : callable or None
@@ -120,6 +139,12 @@ _SHARED = """
     """
 
 
+_NUMBERS: dict[str, Any] = {
+    "rounds": ROUNDS, "cap": MOST_ROUNDS, "depth": 6, "leaf": TREE_CONDITIONS[0],
+    "hessian": TREE_CONDITIONS[1], "l2": TREE_CONDITIONS[2], "auto": AUTO_ROWS,
+}  # fmt: skip
+
+
 class _GradientBoosting(BoostedEstimator):
     """The parameters of gradient boosting."""
 
@@ -127,7 +152,9 @@ class _GradientBoosting(BoostedEstimator):
     step: str
     max_depth: int | None
     max_leaf_nodes: int | None
-    min_samples_leaf: int
+    min_samples_leaf: int | None
+    min_hessian: float | None
+    l2_regularization: float | None
     subsample: float
     max_features: Any
     monotonic_cst: Any
@@ -141,13 +168,31 @@ class _GradientBoosting(BoostedEstimator):
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
         check_max_features(self.max_features)
-        check_integer("min_samples_leaf", self.min_samples_leaf, 1)
+        check_integer("min_samples_leaf", self.min_samples_leaf, 1, others=(None,))
+        for name in ("min_hessian", "l2_regularization"):
+            check_not_negative(name, getattr(self, name), others=(None,))
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
             check_integer(name, getattr(self, name), low, others=(None,))
 
+    def _check_rounds(self) -> None:
+        if not isinstance(self.early_stopping, bool | np.bool_):
+            check_choice("early_stopping", self.early_stopping, (True, False, "auto"))
+        check_integer("n_estimators", self.n_estimators, 1, others=(None,))
+
     @property
     def _size(self) -> Size:
-        return Size(self.max_depth, self.max_leaf_nodes, self.min_samples_leaf)
+        """The size of the trees; what is None depends on whether they are stumps."""
+        stump = self.max_depth == 1 or self.max_leaf_nodes == 2
+        given = self.min_samples_leaf, self.min_hessian, self.l2_regularization
+        defaults = NO_CONDITIONS if stump else TREE_CONDITIONS
+        rows, hessian, l2 = (d if g is None else g for g, d in zip(given, defaults, strict=True))
+        return Size(self.max_depth, self.max_leaf_nodes, int(rows), float(hessian), float(l2))
+
+    def _decide_rounds(self, n_rows: int) -> None:
+        stops = self.early_stopping
+        self._stops_early = n_rows >= AUTO_ROWS if stops == "auto" else bool(stops)
+        default = MOST_ROUNDS if self._stops_early else ROUNDS
+        self._n_rounds = default if self.n_estimators is None else int(self.n_estimators)
 
     def _descent(self, loss: Loss, votes: bool) -> DescentParameters:
         if self.step == "newton" and not loss.has_hessian:
@@ -189,7 +234,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
         stumps and line search (two classes) the textbook's AdaBoost: these run as such.""" + (
         _SHARED.format(
-            rate=0.1, step="newton", prediction="probabilities", classes=", classes_"
+            rate=0.1, step="newton", prediction="probabilities", classes=", classes_", **_NUMBERS
         )
     )  # fmt: skip
 
@@ -198,12 +243,14 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         loss: str | Loss = "logistic",
         *,
         stump: str = "real",
-        n_estimators: int = 100,
+        n_estimators: int | None = None,
         learning_rate: float = 0.1,
         step: str = "newton",
-        max_depth: int | None = None,
+        max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | None = None,
+        min_hessian: float | None = None,
+        l2_regularization: float | None = None,
         subsample: float = 1.0,
         max_features: Any = None,
         monotonic_cst: Any = None,
@@ -211,7 +258,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
         missing: str = "abstain",
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
@@ -228,6 +275,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.min_hessian = min_hessian
+        self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
@@ -304,7 +353,9 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         e^F - y F with prediction e^F; or a Loss (`ensemble_gpu.losses`), such as Huber(delta=2.0).
     quantile : float in (0, 1) or None
         Which quantile loss="quantile" estimates; None: the median.""" + (
-        _SHARED.format(rate=0.1, step="line_search", prediction="predictions", classes="")
+        _SHARED.format(
+            rate=0.1, step="line_search", prediction="predictions", classes="", **_NUMBERS
+        )
     )
 
     def __init__(
@@ -312,12 +363,14 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         loss: str | Loss = "squared",
         *,
         quantile: float | None = None,
-        n_estimators: int = 100,
+        n_estimators: int | None = None,
         learning_rate: float = 0.1,
         step: str = "line_search",
-        max_depth: int | None = None,
+        max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | None = None,
+        min_hessian: float | None = None,
+        l2_regularization: float | None = None,
         subsample: float = 1.0,
         max_features: Any = None,
         monotonic_cst: Any = None,
@@ -325,7 +378,7 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
         missing: str = "abstain",
-        early_stopping: bool = False,
+        early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
         metric: Callable[..., float] | None = None,
@@ -342,6 +395,8 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
+        self.min_hessian = min_hessian
+        self.l2_regularization = l2_regularization
         self.subsample = subsample
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst

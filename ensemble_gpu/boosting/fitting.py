@@ -48,10 +48,10 @@ MISSING = ("abstain", "learn", "error")
 class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
-    n_estimators: int
+    n_estimators: int | None
     learning_rate: float
     max_bins: int | None
-    early_stopping: bool
+    early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
     metric: Callable[..., float] | None
@@ -110,8 +110,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _check_parameters(self) -> None:
         check_choice("missing", self.missing, MISSING)
         check_choice("device", self.device, DEVICES)
-        check_flag("early_stopping", self.early_stopping)
-        check_integer("n_estimators", self.n_estimators, 1)
+        self._check_rounds()
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check_real("learning_rate", self.learning_rate, 0.0)
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
@@ -128,15 +127,20 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
         check_device(self.device)
 
+    def _check_rounds(self) -> None:
+        check_flag("early_stopping", self.early_stopping)
+        check_integer("n_estimators", self.n_estimators, 1)
+
     def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
         reading = read(self, X, y, w)
         held_out = read_validation(self, X_val, y_val, w_val, reading)
         engine, home = engine_for(reading.where, self.n_jobs), reading.home
         reading = reading.seen_by(engine)
         where = reading.where
+        self._decide_rounds(reading.rows.X.shape[0])
         if held_out is not None:
             held_out = held_out.seen_by(engine)
-        elif self.early_stopping:
+        elif self._stops_early:
             held_out, keep = hold_out(
                 reading.rows, reading.keep, self._n_strata(), self.validation_fraction,
                 self.random_state, where,
@@ -154,6 +158,11 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         trace, training = self._boost(plan, validation)
         self._keep(trace, plan, training, validation)
         self.engine_ = engine.name
+
+    def _decide_rounds(self, n_rows: int) -> None:
+        """Whether validation rows end the fit, and the rounds at most."""
+        self._stops_early = bool(self.early_stopping)
+        self._n_rounds = int(self.n_estimators or 0)
 
     def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
         """The training rows in the layout of a plan (data/rows.py)."""
@@ -176,7 +185,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             answer = self.metric(home.hand_over(_copy(truth)), home.hand_over(prediction), **more)
             return metric_value(answer)
 
-        patience = self.n_iter_no_change if self.early_stopping else None
+        patience = self.n_iter_no_change if self._stops_early else None
         return Validation(plan, held_out.X, evaluate, where, patience)
 
     def _boost(
@@ -187,10 +196,10 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
         if self.callbacks:
             watchers.append(
-                call_callbacks(self.callbacks, self.n_estimators, plan, training, validation)
+                call_callbacks(self.callbacks, self._n_rounds, plan, training, validation)
             )
         try:
-            return boost(plan.strategy, self.n_estimators, watchers), training
+            return boost(plan.strategy, self._n_rounds, watchers), training
         finally:
             for callback in self.callbacks or []:
                 getattr(callback, "close", lambda: None)()
@@ -206,7 +215,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         n_rounds = trace.n_rounds
         if validation is not None and validation.history:
             self.validation_loss_ = np.array(validation.history)
-            if self.early_stopping:
+            if self._stops_early:
                 n_rounds = validation.best_round
         self.history_ = History(
             np.array(training.history if training else []),

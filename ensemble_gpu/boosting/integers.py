@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.data.integers import weights_and_unit
 from ensemble_gpu.kernels.protocol import PACK_BITS, Codes, Engine
 
 FINE_ROWS = 20_000
@@ -32,6 +32,7 @@ class Format(Protocol):
     bits: int
     planes: int  # of integers for each output
     weights: Any | None
+    weight_unit: float  # the sample weight that 1 stands for
 
     def weighed(self, a: Any, part: Any | None) -> Any:
         """What is measured in units: w g or g."""
@@ -72,8 +73,10 @@ class Packed:
     bits, planes = PACK_BITS, 1
 
     def __init__(self, engine: Engine, weights: Any | None) -> None:
-        self.engine = engine
-        self.weights = None if weights is None else weights / engine.where.xp.max(weights)
+        self.engine, self.weight_unit, self.weights = engine, 1.0, None
+        if weights is not None:
+            heaviest = engine.where.xp.max(weights)
+            self.weight_unit, self.weights = float(heaviest), weights / heaviest
 
     def weighed(self, a: Any, part: Any | None) -> Any:
         return a if part is None else a * part[None, :]
@@ -99,7 +102,7 @@ class Fine:
 
     def __init__(self, engine: Engine, weights: Any | None) -> None:
         self.engine = engine
-        self.weights = integer_weights(weights, FINE_WEIGHT_BITS, engine)
+        self.weights, self.weight_unit = weights_and_unit(weights, FINE_WEIGHT_BITS, engine)
 
     def weighed(self, a: Any, part: Any | None) -> Any:
         return a

@@ -95,7 +95,7 @@ class DescentParameters:
             one_category,
         )
         return cls(
-            estimator.n_estimators,
+            estimator._n_rounds,
             float(estimator.learning_rate),
             step,
             float(subsample),

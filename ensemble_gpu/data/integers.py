@@ -15,16 +15,21 @@ MOST_REPETITIONS = 2.0**31
 
 def integer_weights(weights: Any | None, bits: int, engine: Engine) -> Any | None:
     """Sample weights as int64: as they are if whole, else in units of 2^-bits of their sum."""
+    return weights_and_unit(weights, bits, engine)[0]
+
+
+def weights_and_unit(weights: Any | None, bits: int, engine: Engine) -> tuple[Any | None, float]:
+    """`integer_weights`, and the weight that 1 stands for."""
     if weights is None:
-        return None
+        return None, 1.0
     where, xp = engine.where, engine.where.xp
     on_host = where.host(weights)
     top = float(on_host.max())
     total = math.fsum(on_host / top)  # in units of the largest, so that it is an ordinary number
     if top * total < 2.0**bits and bool(np.all(on_host == np.rint(on_host))):
-        return xp.astype(weights, xp.int64)
+        return xp.astype(weights, xp.int64), 1.0
     unit = math.ldexp(1.0, math.frexp(total)[1] - bits)
-    return xp.astype(xp.round(weights / top / unit), xp.int64)
+    return xp.astype(xp.round(weights / top / unit), xp.int64), top * unit
 
 
 def weight_of_one(weights: np.ndarray) -> float:

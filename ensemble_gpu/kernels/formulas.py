@@ -63,12 +63,12 @@ def formulas(jit: Callable[[Any], Any], product: Callable[[Any, Any], Any]) -> F
 
     @jit
     def square_share(g, h):
-        """g^2 / h: an output's term of VARIANCE, and a class's of GINI with h = W."""
+        """g^2 / h: an output's term of VARIANCE with h = H + l2, and a class's of GINI."""
         return product(g, g) / h
 
     @jit
     def mean(above, below):
-        """The value that monotone constraints compare: G / H or W_1 / W, 0 for an empty child."""
+        """The value that monotone constraints compare: G / (H + l2) or W_1 / W; 0 of nothing."""
         return above / below if below > 0.0 else 0.0
 
     @jit

@@ -55,7 +55,8 @@ class SplitRule:
     `signs[f]` = +1 (-1): the right child's value may not be below (above) the left one's.
     `categorical[f]`: codes are categories; a split is a set of them, or with `one_category` a
     single one. `random`: one threshold drawn per feature instead of the best. Each child keeps
-    `min_rows` rows and the weight `min_weight`.
+    `min_rows` rows and the weight `min_weight` (of moments the sum of all H_k). `l2` is added to
+    H_k where it divides: in the units of H.
     """
 
     criterion: int
@@ -65,6 +66,7 @@ class SplitRule:
     one_category: bool
     random: bool
     min_weight: int = 0
+    l2: float = 0.0
 
     @property
     def monotone(self) -> bool:

@@ -1,16 +1,18 @@
 """Trees as the weak learner of gradient boosting.
 
 A tree is grown on the sums of second derivatives H and of minus gradients G: a split is worth
-G_L^2 / H_L + G_R^2 / H_R - G^2 / H, the fall of the loss's quadratic model (twice), and a leaf
-fits -gradient by G / H. For several outputs the gains add up, and a leaf has a value for each.
-Categories are put in order of G / H, and the first of them go left: for one output no other subset
-is better. A sum of trees is a Forest.
+G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2), the fall of the loss's quadratic model
+with the penalty l2 c^2 / 2 on the value c of a leaf (twice), and a leaf has c = G / (H + l2). For
+several outputs the gains add up, and a leaf has a value for each. Categories are put in order of
+G / H, and the first of them go left: for one output no other subset is better. A sum of trees is a
+Forest.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,29 +30,30 @@ from ensemble_gpu.model.nodes import Gathered, Nodes
 from ensemble_gpu.trees.build import to_nodes
 from ensemble_gpu.trees.grow import Grown, Limits, grow
 
+# More than the weight of any node.
+MOST_WEIGHT = 2.0**62
 # Any fall of the loss is worth a split.
 LEAST_GAIN = float(np.finfo(np.float64).smallest_subnormal)
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large a tree may become."""
+    """How large a tree may become (None: no limit), and what holds its leaves back.
+
+    Each leaf keeps `min_samples_leaf` rows and the sum `min_hessian` of second derivatives.
+    """
 
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int
-
-    @property
-    def depth(self) -> int | None:
-        """Tests on the way to a leaf: one, where nothing asks for more."""
-        unlimited = self.max_depth is None and self.max_leaf_nodes is None
-        return 1 if unlimited else self.max_depth
+    min_hessian: float = 0.0
+    l2: float = 0.0
 
     @property
     def stump(self) -> bool:
-        """A single split, which has a strategy of its own."""
-        lone = self.depth == 1 or self.max_leaf_nodes == 2
-        return lone and self.min_samples_leaf == 1
+        """A single split without conditions, which has strategies of its own."""
+        lone = self.max_depth == 1 or self.max_leaf_nodes == 2
+        return lone and self.min_samples_leaf == 1 and self.min_hessian == self.l2 == 0.0
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,10 @@ class Trees:
             VARIANCE, size.min_samples_leaf, constraints.signs, constraints.categorical,
             constraints.one_category, False,
         )  # fmt: skip
-        self.limits = Limits(size.depth, size.max_leaf_nodes, 2, LEAST_GAIN, constraints.n_features)
+        self.size, self.limits = (
+            size,
+            Limits(size.max_depth, size.max_leaf_nodes, 2, LEAST_GAIN, constraints.n_features),
+        )
         self.words = subset_words(constraints.categorical, matrix.codes.width)
 
     def seek(self, gradients: Any) -> bool:
@@ -117,6 +123,9 @@ class Trees:
         n_stats = 2 * len(gradients.intercept)
         values = gradients.format.moments(gradients.packed)
         self.number, self.sample = gradients.round, Sample(rows, None, values, n_stats)
+        unit = gradients.units[1] * gradients.format.weight_unit
+        least = min(self.size.min_hessian / unit, MOST_WEIGHT)
+        self.rule = replace(self.rule, min_weight=math.ceil(least), l2=self.size.l2 / unit)
         self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
         self.root = self.grower.total()
         self.n_rows = gradients.n_rows if rows is None else rows.shape[0]
@@ -132,7 +141,7 @@ class Trees:
             return None
         H, S = grown.sums[:, :half].T, grown.sums[:, half:].T
         leaf = grown.is_leaf
-        c = np.where(leaf & (H > 0), S / np.maximum(H, 1), 0.0)
+        c = np.where(leaf & (H > 0), S / (np.maximum(H, 1) + self.rule.l2), 0.0)
         if self.rule.monotone:
             c = np.where(leaf, np.clip(c, grown.bounds[:, 0], grown.bounds[:, 1]), 0.0)
         gain = float(grown.gain[grown.feature != LEAF].sum())

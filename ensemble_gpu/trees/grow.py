@@ -178,7 +178,7 @@ class _Growth:
         gain = np.empty(len(nodes))
         scored = self.tree.sums, nodes, splits.score, ROUNDING, gain
         if self.scoring.n_stats == 2 and self.scoring.kind in (GINI, VARIANCE):
-            pair_gains(self.scoring.kind, *scored)
+            pair_gains(self.scoring.kind, self.scoring.l2, *scored)
         else:
             gains(self.scoring, *scored)
         return gain
@@ -191,7 +191,7 @@ class _Growth:
         self.store = self.store.with_room(last)
         fork(
             nodes, record_of(splits), splits.subset, splits.left, n_left, gain,
-            self.rule.criterion, self.rule.signs, first, self.store.arrays,
+            self.rule.criterion, self.rule.l2, self.rule.signs, first, self.store.arrays,
         )  # fmt: skip
         self.tree = self.store.first(last)
 

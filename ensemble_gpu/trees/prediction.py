@@ -9,11 +9,12 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.labels import check_labels
+from ensemble_gpu.data.parameters import check_not_negative
 from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.trees.fitting import TreeEstimator, check_not_negative
+from ensemble_gpu.trees.fitting import TreeEstimator
 from ensemble_gpu.trees.statistics import (
     CLASS_CRITERIA,
     REAL_CRITERIA,

@@ -51,9 +51,10 @@ _TREE_ROWS = (
 _ORDER = _FLAGS = Array("int32", 1)
 _NODES, _SUBSETS = Array("int32", 2), Array("uint64", 2)
 _BEST = (_FLOATS, Array("int64", 3))
-# Criterion, statistics, least rows, least weight, random; signs, bounds, draws, bits of a team.
+# Criterion, statistics, least rows, least weight, l2, random; signs, bounds, draws, bits of a team.
 _SEARCH = (
-    *(3 * ("int32",)), "int64", "int32", Array("int32", 1), _FLOATS, _SUBSETS, "int32", *_BEST
+    *(3 * ("int32",)), "int64", "float64", "int32", Array("int32", 1), _FLOATS, _SUBSETS, "int32",
+    *_BEST,
 )  # fmt: skip
 _SPLIT_ROWS = (*_TREE_ROWS, "int32", "int32", *_SEARCH)
 _SPLIT_SUMS = (_SUMS, Array("int32", 1), Array("int32", 2), "int32", *_SEARCH)

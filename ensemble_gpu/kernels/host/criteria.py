@@ -6,7 +6,7 @@ logarithm of kernels/host/scalar.py, the score to be maximised is
     GINI      sum_k L_k^2 / W_L + sum_k R_k^2 / W_R
     ENTROPY   sum_k L_k ln(L_k / W_L) + sum_k R_k ln(R_k / W_R)
     ERROR     max_k L_k + max_k R_k
-    VARIANCE  sum_k G_kL^2 / H_kL + sum_k G_kR^2 / H_kR
+    VARIANCE  sum_k G_kL^2 / (H_kL + l2) + sum_k G_kR^2 / (H_kR + l2)
     POISSON   G_L ln(G_L / H_L) + G_R ln(G_R / H_R), both G above 0
 
 up to a constant of the node: the weighted impurity of the children, with the opposite sign. For
@@ -71,6 +71,7 @@ class Scoring(NamedTuple):
     counted: bool
     min_rows: int
     min_weight: int
+    l2: float
     monotone: bool
     one_category: bool
     random: bool
@@ -82,8 +83,8 @@ class Scoring(NamedTuple):
 def scoring_of(rule: SplitRule, n_stats: int) -> Scoring:
     logs = weighted_logs() if rule.criterion == ENTROPY else np.zeros(0)
     return Scoring(
-        rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.min_weight, rule.monotone,
-        rule.one_category, rule.random, rule.signs, rule.categorical, logs,
+        rule.criterion, n_stats, rule.min_rows > 1, rule.min_rows, rule.min_weight, rule.l2,
+        rule.monotone, rule.one_category, rule.random, rule.signs, rule.categorical, logs,
     )  # fmt: skip
 
 
@@ -99,18 +100,18 @@ def gini_of_pairs(a, b, c, d):
 
 
 @inner(inline="always")
-def variance_of_pairs(a, b, c, d):
+def variance_of_pairs(a, b, c, d, l2):
     """VARIANCE of a split, one output: H and G are a, b on the left, c, d on the right."""
-    left = square_share(b, a if a > 0.0 else 1.0)
-    right = square_share(d, c if c > 0.0 else 1.0)
+    left = square_share(b, a + l2 if a > 0.0 else 1.0)
+    right = square_share(d, c + l2 if c > 0.0 else 1.0)
     return (left if a > 0.0 else 0.0) + (right if c > 0.0 else 0.0)
 
 
 @inner(forceinline=True)
-def pair_score(kind, l0, l1, r0, r1):
+def pair_score(kind, l2, l0, l1, r0, r1):
     """The score of a split with two statistics: GINI or VARIANCE."""
     a, b, c, d = float(l0), float(l1), float(r0), float(r1)
-    return gini_of_pairs(a, b, c, d) if kind == GINI else variance_of_pairs(a, b, c, d)
+    return gini_of_pairs(a, b, c, d) if kind == GINI else variance_of_pairs(a, b, c, d, l2)
 
 
 @inner(forceinline=True)
@@ -137,13 +138,13 @@ def class_score(kind, n, logs, sums, weight):
 
 
 @inner(forceinline=True)
-def child_score(kind, n_stats, logs, sums):
+def child_score(kind, n_stats, l2, logs, sums):
     """The share of one child in the score; NEVER where the child is not allowed."""
     if kind == VARIANCE:
         score, half = 0.0, n_stats // 2
         for k in range(half):
             if sums[k] > 0:
-                score += square_share(float(sums[half + k]), float(sums[k]))
+                score += square_share(float(sums[half + k]), float(sums[k]) + l2)
         return score
     if kind == POISSON:
         g = float(sums[1])
@@ -155,28 +156,27 @@ def child_score(kind, n_stats, logs, sums):
 
 
 @inner(forceinline=True)
-def mean_response(kind, sums):
-    """The value that monotone constraints compare: share of class 1, or G / H."""
+def mean_response(kind, l2, sums):
+    """The value that monotone constraints compare: share of class 1, or G / (H + l2)."""
     below = sums[0] if kind >= VARIANCE else sums[0] + sums[1]
-    return float(sums[1]) / float(below) if below > 0 else 0.0
+    return float(sums[1]) / (float(below) + l2) if below > 0 else 0.0
 
 
 @inner(forceinline=True)
 def total_weight(kind, n_stats, sums):
     weight = sums[0]
-    if kind < VARIANCE:
-        for k in range(1, n_stats):
-            weight += sums[k]
+    for k in range(1, n_stats if kind < VARIANCE else n_stats // 2):
+        weight += sums[k]
     return weight
 
 
 @inner(forceinline=True)
-def in_order(kind, left, right, sign, bounds):
+def in_order(kind, l2, left, right, sign, bounds):
     """On a monotone feature: values of the children in order, and within bounds.
 
     Other features may leave the bounds: the values of their children are clipped.
     """
-    a, b = mean_response(kind, left), mean_response(kind, right)
+    a, b = mean_response(kind, l2, left), mean_response(kind, l2, right)
     return bounds[0] <= min(a, b) and max(a, b) <= bounds[1] and (b - a) * sign >= 0.0
 
 
@@ -194,12 +194,12 @@ def gains(rule, sums, nodes, score, rounding, out):
         if score[i] == NEVER:
             out[i] = NEVER
         else:
-            before = child_score(rule.kind, rule.n_stats, rule.logs, sums[nodes[i]])
+            before = child_score(rule.kind, rule.n_stats, rule.l2, rule.logs, sums[nodes[i]])
             out[i] = _gain(score[i], before, rounding)
 
 
 @inner
-def write_pair_gains(kind, sums, nodes, score, rounding, out):
+def write_pair_gains(kind, l2, sums, nodes, score, rounding, out):
     """`gains` for two statistics: GINI or VARIANCE."""
     for i in range(nodes.shape[0]):
         x, y = sums[nodes[i], 0], sums[nodes[i], 1]
@@ -208,11 +208,11 @@ def write_pair_gains(kind, sums, nodes, score, rounding, out):
         elif kind == GINI:
             out[i] = _gain(score[i], -2.0 * pair_gini(float(x), float(y), float(x + y)), rounding)
         else:
-            before = square_share(float(y), float(x)) if x > 0 else 0.0
+            before = square_share(float(y), float(x) + l2) if x > 0 else 0.0
             out[i] = _gain(score[i], before, rounding)
 
 
 @kernel
-def pair_gains(kind, sums, nodes, score, rounding, out):
+def pair_gains(kind, l2, sums, nodes, score, rounding, out):
     """`write_pair_gains` for Python."""
-    write_pair_gains(kind, sums, nodes, score, rounding, out)
+    write_pair_gains(kind, l2, sums, nodes, score, rounding, out)

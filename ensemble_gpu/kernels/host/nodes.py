@@ -49,7 +49,9 @@ def list_open(first, stop, tree, least, max_depth, labelled, out):
 
 
 @inner
-def write_children(nodes, record, split_subset, left_sums, n_left, gains, kind, signs, first, tree):
+def write_children(
+    nodes, record, split_subset, left_sums, n_left, gains, kind, l2, signs, first, tree
+):
     """Write down the splits of nodes, and their children at `first`, `first` + 1, ...
 
     Missing values go to the fuller side where the node had none to learn from. A monotone split
@@ -83,7 +85,7 @@ def write_children(nodes, record, split_subset, left_sums, n_left, gains, kind, 
             tree.key[child] = draw(tree.key[node], np.uint64(0), np.uint64(child - a))
         sign = signs[record[i, FEATURE]]
         if sign != 0:
-            middle = 0.5 * (mean_response(kind, sums[a]) + mean_response(kind, sums[b]))
+            middle = 0.5 * (mean_response(kind, l2, sums[a]) + mean_response(kind, l2, sums[b]))
             low, high = (a, b) if sign > 0 else (b, a)
             bounds[low, 1] = middle
             bounds[high, 0] = middle
@@ -120,8 +122,8 @@ def open_nodes(first, stop, tree, least, max_depth, labelled, out):
 
 
 @kernel
-def fork(nodes, record, subset, left_sums, n_left, gains, kind, signs, first, tree):
-    write_children(nodes, record, subset, left_sums, n_left, gains, kind, signs, first, tree)
+def fork(nodes, record, subset, left_sums, n_left, gains, kind, l2, signs, first, tree):
+    write_children(nodes, record, subset, left_sums, n_left, gains, kind, l2, signs, first, tree)
 
 
 @kernel

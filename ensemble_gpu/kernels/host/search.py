@@ -54,7 +54,7 @@ class Node(NamedTuple):
 
 
 @inner(inline="always")
-def _scan_pairs(kind, cell, order, first, last, whole, l0, l1):
+def _scan_pairs(kind, l2, cell, order, first, last, whole, l0, l1):
     """`_scan` for two statistics without conditions: GINI or VARIANCE."""
     best, at = NEVER, np.int64(-1)
     for i in range(last):
@@ -62,7 +62,7 @@ def _scan_pairs(kind, cell, order, first, last, whole, l0, l1):
         l1 += cell[order[i], 1]
         if i < first:
             continue
-        score = pair_score(kind, l0, l1, whole[0] - l0, whole[1] - l1)
+        score = pair_score(kind, l2, l0, l1, whole[0] - l0, whole[1] - l1)
         if score > best:
             best, at = score, i
     return best, at
@@ -118,11 +118,11 @@ def _scan(rule, runs, first, last, start, sign, node):
     """
     # what is used in the loop is named here: a rule handed on costs more than a score
     kind, n_stats, logs, counted = rule.kind, rule.n_stats, rule.logs, rule.counted
-    min_rows, min_weight, whole = rule.min_rows, rule.min_weight, node.whole
+    min_rows, min_weight, l2, whole = rule.min_rows, rule.min_weight, rule.l2, node.whole
     cell, order = runs.cell, runs.order
     free = not counted and sign == 0 and min_weight == 0
     if free and n_stats == 2 and kind in (GINI, VARIANCE):
-        return _scan_pairs(kind, cell, order, first, last, whole, start[0], start[1])
+        return _scan_pairs(kind, l2, cell, order, first, last, whole, start[0], start[1])
     left, right, columns = runs.work[0], runs.work[1], cell.shape[1]
     for c in range(columns):
         left[c] = start[c]
@@ -143,9 +143,10 @@ def _scan(rule, runs, first, last, start, sign, node):
             lighter = min(total_weight(kind, n_stats, left), total_weight(kind, n_stats, right))
             if lighter < min_weight:
                 continue
-        if sign != 0 and not in_order(kind, left, right, sign, node.bounds):
+        if sign != 0 and not in_order(kind, l2, left, right, sign, node.bounds):
             continue
-        score = child_score(kind, n_stats, logs, left) + child_score(kind, n_stats, logs, right)
+        score = child_score(kind, n_stats, l2, logs, left)
+        score += child_score(kind, n_stats, l2, logs, right)
         if score > best:
             best, at = score, i
     return best, at

@@ -168,7 +168,7 @@ class _Tree:
         self.features = np.arange(6, dtype=np.int32)[None, :]
         self.best = np.zeros((1, 6)), np.zeros((1, 6, FOUND + 2), dtype=np.int64)
         self.search = (
-            *(np.int32(v) for v in (VARIANCE, 2, 1)), np.int64(0), np.int32(0),
+            *(np.int32(v) for v in (VARIANCE, 2, 1)), np.int64(0), np.float64(0.0), np.int32(0),
             np.zeros(6, dtype=np.int32), np.zeros((1, 2)), np.zeros((1, 1), dtype=np.uint64),
             np.int32(2), *self.best,
         )  # fmt: skip

@@ -217,7 +217,7 @@ class CpuGrower:
             if self.fast:
                 self._add_words(tasks, lo, hi)
                 pair_splits.search_pairs(
-                    self.rule.criterion, kept.pool, slots, own_batch.whole, 8 * lo,
+                    self.rule.criterion, self.rule.l2, kept.pool, slots, own_batch.whole, 8 * lo,
                     min(8 * hi, self.p), own[t].arrays,
                     pair_splits.work_for(self.codes, self.width, 0),
                 )  # fmt: skip
@@ -254,7 +254,15 @@ class CpuGrower:
             if self.plain:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
                 pair_work = pair_splits.work_for(self.codes, width, largest)
-                split(self.rule.criterion, self.rows, which, own, found.arrays, pair_work)
+                split(
+                    self.rule.criterion,
+                    self.rule.l2,
+                    self.rows,
+                    which,
+                    own,
+                    found.arrays,
+                    pair_work,
+                )
                 return
             work = splits.node_work(width, self.n_stats + self.scoring.counted, largest)
             common = self.scoring, self.rows, which, own, found.arrays, work

@@ -119,7 +119,7 @@ def _impure(nodes, m, order, target, start, stop):
 
 
 @inner(inline="always")
-def _search(kind, rows, growth, m, start, stop, tree, block, work):
+def _search(kind, l2, rows, growth, m, start, stop, tree, block, work):
     """Best splits of m nodes on k features drawn for each; without success on more."""
     nodes, pending, batch, found = block.nodes, block.pending, block.batch, block.found
     for i in range(m):
@@ -136,7 +136,7 @@ def _search(kind, rows, growth, m, start, stop, tree, block, work):
             block.keys[i] = tree.key[nodes[pending[i]]]
         write_features(block.keys[:n], growth.p, first, features)
         own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
-        search_rows(kind, rows, pending[:n], own, found, work)
+        search_rows(kind, l2, rows, pending[:n], own, found, work)
         left = 0
         for i in range(n):
             pending[left] = pending[i]
@@ -190,10 +190,11 @@ def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
             if m == 0:
                 continue
             found = block.found
-            _search(rule.kind, rows, growth, m, start, stop, tree, block, work)
+            _search(rule.kind, rule.l2, rows, growth, m, start, stop, tree, block, work)
             write_pair_gains(
-                rule.kind, tree.sums, block.nodes[:m], found.score, growth.rounding, block.worth
-            )
+                rule.kind, rule.l2, tree.sums, block.nodes[:m], found.score, growth.rounding,
+                block.worth,
+            )  # fmt: skip
             m = _keep_good(m, growth.least_gain, block)
             batch, record, n_left = block.batch, found.record, block.n_left
             move_rows(
@@ -202,7 +203,7 @@ def grow_levels(rule, rows, layout, others, growth, ranges, tree, block, work):
             )  # fmt: skip
             write_children(
                 block.nodes[:m], record, found.subset, found.left, n_left, block.worth,
-                rule.kind, rule.signs, last, tree,
+                rule.kind, rule.l2, rule.signs, last, tree,
             )  # fmt: skip
             for i in range(m):
                 child, middle = last + 2 * i, batch.start[i] + n_left[i]

@@ -66,7 +66,7 @@ def pair(values, t):
 
 
 @inner(forceinline=True)
-def _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores):
+def _scan(kind, l2, runs, m, t0, t1, g0, g1, missing, best, scores):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left = -1, False
     l0, l1 = np.int64(0), np.int64(0)
@@ -84,7 +84,7 @@ def _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores):
         else:
             for i in range(m - 1):
                 a, b, c, d = scores[0, i], scores[1, i], scores[2, i], scores[3, i]
-                scores[4, i] = variance_of_pairs(a, b, c, d)
+                scores[4, i] = variance_of_pairs(a, b, c, d, l2)
         for i in range(m - 1):
             if scores[4, i] > best:
                 best, at = scores[4, i], i
@@ -93,14 +93,14 @@ def _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores):
         l0 += runs[FIRST, i]
         l1 += runs[SECOND, i]
         if missing:
-            score = pair_score(kind, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
+            score = pair_score(kind, l2, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
             if score > best:
                 best, at, to_left = score, i, True
-        score = pair_score(kind, l0, l1, t0 - l0, t1 - l1)
+        score = pair_score(kind, l2, l0, l1, t0 - l0, t1 - l1)
         if score > best:
             best, at, to_left = score, i, False
     if missing:
-        score = pair_score(kind, t0 - g0, t1 - g1, g0, g1)
+        score = pair_score(kind, l2, t0 - g0, t1 - g1, g0, g1)
         if score > best:
             best, at, to_left = score, m - 1, False
     return best, at, to_left
@@ -175,7 +175,7 @@ def _added_runs(sums, base, words, word, n_words, runs):
 
 
 @inner(forceinline=True)
-def offer(kind, f, runs, scores, m, t0, t1, width, i, best, found):
+def offer(kind, l2, f, runs, scores, m, t0, t1, width, i, best, found):
     """Offer the runs of feature f to node i, whose sums are t0 and t1; returns its best score."""
     g0, g1 = np.int64(0), np.int64(0)
     missing = m > 0 and runs[CODE, m - 1] == width - 1
@@ -184,7 +184,7 @@ def offer(kind, f, runs, scores, m, t0, t1, width, i, best, found):
         g0, g1 = runs[FIRST, m], runs[SECOND, m]
     if m == 0 or (m == 1 and not missing):
         return best
-    score, at, to_left = _scan(kind, runs, m, t0, t1, g0, g1, missing, best, scores)
+    score, at, to_left = _scan(kind, l2, runs, m, t0, t1, g0, g1, missing, best, scores)
     if at < 0:
         return best
     record, left = found.record, found.left
@@ -203,7 +203,7 @@ def offer(kind, f, runs, scores, m, t0, t1, width, i, best, found):
 
 
 @inner
-def search_rows(kind, rows, which, batch, found, work):
+def search_rows(kind, l2, rows, which, batch, found, work):
     """The best splits of the nodes `which` of a batch, into their places of `found`."""
     codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
@@ -237,18 +237,18 @@ def search_rows(kind, rows, which, batch, found, work):
                 else:
                     base = np.uint64(slot) * stride
                     m = _added_runs(sums, base, words, slot * n_words, n_words, runs)
-                best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+                best = offer(kind, l2, f, runs, scores, m, t0, t1, width, i, best, found)
         score[i] = best
 
 
 @kernel
-def split_pairs(kind, rows, which, batch, found, work):
+def split_pairs(kind, l2, rows, which, batch, found, work):
     """`search_rows` for Python."""
-    search_rows(kind, rows, which, batch, found, work)
+    search_rows(kind, l2, rows, which, batch, found, work)
 
 
 @kernel
-def split_wide_pairs(kind, rows, which, batch, found, work):
+def split_wide_pairs(kind, l2, rows, which, batch, found, work):
     """`split_pairs` for more than WIDE codes: the rows of every node are sorted."""
     codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
@@ -268,12 +268,12 @@ def split_wide_pairs(kind, rows, which, batch, found, work):
             else:
                 low = sort_rows(codes, order, start, n, np.uint64(f), long_keys, other)
                 m = _sorted_runs(label, values, start, n, long_keys, 32, low, runs)
-            best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+            best = offer(kind, l2, f, runs, scores, m, t0, t1, width, i, best, found)
         score[i] = best
 
 
 @kernel
-def search_pairs(kind, pool, slots, wholes, lo, hi, found, work):
+def search_pairs(kind, l2, pool, slots, wholes, lo, hi, found, work):
     """`split_pairs` on features lo ... hi - 1 of nodes whose sums are pool[slot]."""
     width, runs, scores, score = pool.shape[2], work.runs, work.scores, found.score
     for i in range(slots.shape[0]):
@@ -284,5 +284,5 @@ def search_pairs(kind, pool, slots, wholes, lo, hi, found, work):
                 x, y = pool[slot, f, b, 0], pool[slot, f, b, 1]
                 runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = b, x, y
                 m += x != 0 or y != 0
-            best = offer(kind, f, runs, scores, m, t0, t1, width, i, best, found)
+            best = offer(kind, l2, f, runs, scores, m, t0, t1, width, i, best, found)
         score[i] = best

@@ -4,7 +4,7 @@ The sums of one feature lie in shared memory as 32-bit words, low and high, [cod
 sums over the codes, but for the last code, which is the missing one. With their size they are the
 tuple `sums` = (low, high, columns, index of the missing code). A split is an index `at` in them,
 the running sums of the last code on the left, and a `side`, 1 where missing values go left. The
-tuple `rule` is (criterion, number of statistics, least rows, least weight of a child).
+tuple `rule` is (criterion, number of statistics, least rows, least weight of a child, l2).
 
 The terms are kernels/formulas.py; whatever multiplies here is written `product` as well, which the
 compiler fuses with no sum.
@@ -43,7 +43,7 @@ def _poisson(sums, at, side, right):
 
 
 @cuda.jit(device=True)
-def _variance(n_stats, sums, at, side, right):
+def _variance(n_stats, l2, sums, at, side, right):
     half = np.int32(n_stats >> 1)
     score = 0.0
     k = np.int32(0)
@@ -51,7 +51,7 @@ def _variance(n_stats, sums, at, side, right):
         h = child_sum(sums, k, at, side, right)
         if h > 0:
             g = np.float64(child_sum(sums, np.int32(half + k), at, side, right))
-            score += square_share(g, np.float64(h))
+            score += square_share(g, np.float64(h) + l2)
         k = np.int32(k + 1)
     return score
 
@@ -107,27 +107,27 @@ def _classes(kind, n_stats, sums, at, side, right):
 def _child(rule, sums, at, side, right):
     """The share of one child in the score."""
     if rule[0] == VARIANCE:
-        return _variance(rule[1], sums, at, side, right)
+        return _variance(rule[1], rule[4], sums, at, side, right)
     if rule[0] == POISSON:
         return _poisson(sums, at, side, right)
     return _classes(rule[0], rule[1], sums, at, side, right)
 
 
 @cuda.jit(device=True)
-def _mean(kind, sums, at, side, right):
-    """The value that monotone constraints compare: share of class 1, or G / H."""
+def _mean(kind, l2, sums, at, side, right):
+    """The value that monotone constraints compare: share of class 1, or G / (H + l2)."""
     below = child_sum(sums, np.int32(0), at, side, right)
     above = child_sum(sums, np.int32(1), at, side, right)
     if kind < VARIANCE:
         below += above
-    return mean(np.float64(above), np.float64(below))
+    return mean(np.float64(above), np.float64(below) + l2 if below > 0 else 0.0)
 
 
 @cuda.jit(device=True)
 def _weight(kind, n_stats, sums, at, side, right):
     weight = child_sum(sums, np.int32(0), at, side, right)
-    k = np.int32(1)
-    while kind < VARIANCE and k < n_stats:
+    k, last = np.int32(1), np.int32(n_stats if kind < VARIANCE else n_stats >> 1)
+    while k < last:
         weight += child_sum(sums, k, at, side, right)
         k = np.int32(k + 1)
     return weight
@@ -136,7 +136,7 @@ def _weight(kind, n_stats, sums, at, side, right):
 @cuda.jit(device=True)
 def _is_enough(rule, sums, at, side, right):
     """Whether a child has rows and weight enough."""
-    kind, n_stats, min_rows, min_weight = rule
+    kind, n_stats, min_rows, min_weight, _ = rule
     if min_rows > 1 and child_sum(sums, n_stats, at, side, right) < min_rows:
         return False
     return min_weight == 0 or _weight(kind, n_stats, sums, at, side, right) >= min_weight
@@ -154,7 +154,7 @@ def score_of(rule, sums, at, side, sign, bounds, node):
         if not _is_enough(rule, sums, at, side, right):
             return -math.inf
         if sign != 0:
-            a, b = b, _mean(rule[0], sums, at, side, right)
+            a, b = b, _mean(rule[0], rule[4], sums, at, side, right)
         left, score = score, _child(rule, sums, at, side, right)
         right = np.int32(right + 1)
     if sign != 0:

@@ -44,5 +44,5 @@ class Search:
             _draw(frontier.keys[at], features, draws)
             draws_ = device.handle(where.put(draws))
         sizes = (np.int32(v) for v in (rule.criterion, self.n_stats, rule.min_rows))
-        conditions = np.int64(rule.min_weight), np.int32(rule.random)
+        conditions = np.int64(rule.min_weight), np.float64(rule.l2), np.int32(rule.random)
         return (*sizes, *conditions, self.signs_, bounds_, draws_)

@@ -133,7 +133,7 @@ def split_rows_with(most_cells: int) -> Any:
     @kernel(NODE_REGISTERS)
     def split_rows(
         codes, order, label, values, ranges, features, lane_bits, width, kind, n_stats, min_rows,
-        min_weight, random, signs, bounds, draws, team_bits, scores, found,
+        min_weight, l2, random, signs, bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature of small nodes (start, stop), from their rows.
 
@@ -149,7 +149,7 @@ def split_rows_with(most_cells: int) -> Any:
         counted = np.int32(min_rows > 1)
         columns, n = np.int32(n_stats + counted), np.int32(width - 1)
         rule, sums = (
-            (kind, n_stats, min_rows, min_weight),
+            (kind, n_stats, min_rows, min_weight, l2),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)
@@ -190,8 +190,8 @@ def split_sums_with(most_cells: int) -> Any:
 
     @kernel(NODE_REGISTERS)
     def split_sums(
-        totals, slots, features, width, kind, n_stats, min_rows, min_weight, random, signs, bounds,
-        draws, team_bits, scores, found,
+        totals, slots, features, width, kind, n_stats, min_rows, min_weight, l2, random, signs,
+        bounds, draws, team_bits, scores, found,
     ):  # fmt: skip
         """The best split on each tried feature from the sums in these slots.
 
@@ -207,7 +207,7 @@ def split_sums_with(most_cells: int) -> Any:
         columns, n = np.int32(n_stats + (min_rows > 1)), np.int32(width - 1)
         cells = np.int32(width * columns)
         rule, sums = (
-            (kind, n_stats, min_rows, min_weight),
+            (kind, n_stats, min_rows, min_weight, l2),
             (low, high, columns, np.int32(n * columns)),
         )
         node = np.int32(cuda.blockIdx.x)
