@@ -15,8 +15,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.boosting.vote_loss import VoteLoss
-from ensemble_gpu.kernels.host.adaboost import solve
-from ensemble_gpu.kernels.host.weights import follow_stump, look_at_leaves, weigh, worn
+from ensemble_gpu.kernels.host.weights import SMALLEST_SHARE, follow_stump, stump_of
 from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Histograms, Layout
 from ensemble_gpu.learners.stump import Stump
 
@@ -24,8 +23,6 @@ from ensemble_gpu.learners.stump import Stump
 REQUANTISE_EVERY = 256
 # A split whose score is within this share of chance improves nothing.
 NO_GAIN = 1e-10
-# Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
-SMALLEST_SHARE = 1e-9
 
 
 class WeightTrail(NamedTuple):
@@ -51,9 +48,8 @@ class Rescale:
     ) -> None:
         groups = layout.n_groups
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
-        self.rate, self.lightest, self.vote_loss = learning_rate, lightest, vote_loss
+        self.rate, self.vote_loss = learning_rate, vote_loss
         self.smoothing = math.nan
-        self.quantum_bits = layout.quantum_bits
         self.cumulated = np.cumsum(codes.counts, axis=2)
         self.leaf_of = np.zeros(codes.width, dtype=np.int64)
         self.log_tables = np.zeros((groups, codes.n_features, codes.width))
@@ -65,6 +61,8 @@ class Rescale:
         self.reason = ""
         self.loss = 1.0
         self._requantise()
+        # the weight of the lightest row, as weights are scaled before round 1
+        self.lightest = math.ldexp(lightest, layout.quantum_bits - self.top_exponent)
 
     def _requantise(self) -> None:
         used = np.flatnonzero(self.used)
@@ -76,7 +74,10 @@ class Rescale:
     def _begin(self, totals: np.ndarray) -> None:
         """What is known from the first weights, and from the first after requantising."""
         if math.isnan(self.smoothing):
-            self.smoothing = self._smoothing(weigh(totals[:, None], self.scale, totals))
+            weight = 0.0
+            for scale, total in zip(self.scale.tolist(), totals.tolist(), strict=True):
+                weight += scale * total
+            self.smoothing = 0.5 * max(self.lightest / weight, SMALLEST_SHARE)
         if self.rounds_since == 0:
             self.fresh_totals = totals
 
@@ -88,18 +89,15 @@ class Rescale:
             self.reason = "no feature has two different values to split"
             return None
         totals = np.empty(len(self.scale), dtype=np.int64)
-        weight = weigh(split.sums, self.scale, totals)
+        values, shares = np.zeros((rule.n_outputs, N_LEAVES)), np.zeros(3)
+        place = split.feature, split.bin, split.missing_leaf
+        weight, self.smoothing, error, alpha, missing_leaf, perfect = stump_of(
+            rule.kind, split.sums, self.scale, self.rate, self.smoothing, self.lightest, place,
+            self.cumulated, values, shares, totals,
+        )  # fmt: skip
         if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
             self.reason = f"no stump is better than chance (its score: {split.score / weight:.6f})"
             return None
-        self._begin(totals)
-        values, shares = np.zeros((rule.n_outputs, N_LEAVES)), np.zeros(3)
-        error, alpha = solve(
-            rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, shares
-        )
-        missing_leaf, perfect = look_at_leaves(
-            self.cumulated, split.feature, split.bin, split.missing_leaf
-        )
         stump = Stump(
             split.feature, split.bin, missing_leaf, values, alpha, error, perfect,
             round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
@@ -110,11 +108,6 @@ class Rescale:
         assert stump.weights is not None
         Z = vote_loss.after(stump) / self.loss
         return stump._replace(weights=stump.weights._replace(Z=Z))
-
-    def _smoothing(self, weight: float) -> float:
-        """Half the lightest row's share of the weight before round 1: 1 / (2 m)."""
-        lightest = math.ldexp(self.lightest, self.quantum_bits - self.top_exponent)
-        return 0.5 * max(lightest / weight, SMALLEST_SHARE)
 
     def training_loss(self, stump: Stump) -> float:
         """Mean of exp(-margin), relative to that of the outputs 0 (SAMME: of exp(-F_y))."""
@@ -127,15 +120,14 @@ class Rescale:
         self.loss = self.training_loss(stump)
         if self.vote_loss is not None:
             self.vote_loss.follow(stump)
-        kept = follow_stump(
+        kept, worn = follow_stump(
             self.rule.kind, stump.values, stump.alpha, stump[:3], self.cumulated, self.log_tables,
-            self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs,
+            self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs, trail,
+            self.fresh_totals,
         )  # fmt: skip
         self.used[stump.feature] = True
         self.rounds_since += 1
-        if self.rounds_since >= REQUANTISE_EVERY or worn(
-            trail.largest, self.ratio, trail.totals, self.fresh_totals
-        ):
+        if worn or self.rounds_since >= REQUANTISE_EVERY:
             self._requantise()
         else:
             self.histograms.rescale(stump.feature, self.leaf_of, self.ratio, kept)

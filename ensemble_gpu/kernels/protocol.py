@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -86,8 +86,7 @@ class Criterion:
     n_thresholds: np.ndarray
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """The best split of a round, with what the host needs to turn it into a stump.
 
     `sums[g, leaf]` is the integer weight of group g in each leaf, `largest[g]` a bound on its q.

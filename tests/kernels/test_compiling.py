@@ -22,10 +22,11 @@ from ensemble_gpu.kernels import compiling
 compiling.PATIENCE_SECONDS = {patience}
 import ensemble_gpu.kernels.cpu.engine
 import numpy as np
-from ensemble_gpu.kernels.host.weights import weigh, worn
+from ensemble_gpu.kernels.cpu.rowwise import pack
+from ensemble_gpu.kernels.host.criteria import times_log
 
-worn(np.ones(2), np.ones((2, 3)), np.ones(2), np.ones(2))
-weigh(np.ones((2, 3), dtype=np.int64), np.ones(2), np.ones(2, dtype=np.int64))
+times_log(np.ones(2))
+pack(np.ones((1, 2)), np.ones((1, 2)), 1.0, 1.0, np.zeros((1, 2), dtype=np.int64))
 """
 
 

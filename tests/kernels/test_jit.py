@@ -19,12 +19,15 @@ from ensemble_gpu.kernels.jit import cached_kernels, inner, kernel
 PACKAGE = Path(ensemble_gpu.__file__).parent
 SOLVE = """
 import numpy as np
-from ensemble_gpu.kernels.host.adaboost import solve
+from ensemble_gpu.kernels.host.weights import stump_of
 from ensemble_gpu.kernels.jit import cache_is_missing
 from ensemble_gpu.kernels.protocol import CONFIDENCE
 sums, values = np.array([[3, 1, 0], [1, 3, 0]]), np.zeros((1, 3))
-z, _ = solve(CONFIDENCE, sums, np.ones(2), 1.0, 0.0, values, np.zeros(3))
-hits = sum(solve.stats.cache_hits.values())
+place, cumulated, totals = (0, 0, 2), np.ones((1, 1, 3), dtype=np.int64), np.zeros(2, dtype=int)
+z = stump_of(
+    CONFIDENCE, sums, np.ones(2), 1.0, 0.0, 1.0, place, cumulated, values, np.zeros(3), totals
+)[2]
+hits = sum(stump_of.stats.cache_hits.values())
 print(round(z, 9), hits, cache_is_missing())
 """
 # sum of 2 sqrt(W+ W-) over the leaves, of a whole weight of 8
@@ -130,7 +133,7 @@ def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path, where):
     callee.write_text(text.replace("ldexp(series, int(k))", "ldexp(series, int(k) + 1)"))
     assert solved(tmp_path, **own) == [TWICE_Z, "0", "False"]
     assert solved(tmp_path, **own) == [TWICE_Z, "1", "False"]
-    files = [path.name for path in tmp_path.rglob("adaboost.solve-*.nb?")]
+    files = [path.name for path in tmp_path.rglob("weights.stump_of-*.nb?")]
     assert len(files) == 2, "files of the old sources are left"
 
 

@@ -260,7 +260,9 @@ class CpuHistograms:
         self.largest = np.zeros((n_parts, groups), dtype=np.int64)
         self.record = np.zeros(3, dtype=np.int64)
         self.leaf_sums = np.zeros((groups, N_LEAVES), dtype=np.int64)
-        self.found = (np.zeros(codes.n_features), self.leaf_sums, self.record)
+        self.top = np.zeros(groups, dtype=np.int64)
+        lowest = np.zeros(codes.n_features)
+        self.found = (lowest, self.leaf_sums, self.record, self.largest, self.top)
 
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         totals, q = self.totals, self.q
@@ -285,8 +287,7 @@ class CpuHistograms:
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
-        largest = np.maximum.reduce(self.largest)
-        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), largest)
+        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), self.top)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         change = _column(self.codes, feature), leaf_of, kept, ratio, self.largest

@@ -155,7 +155,7 @@ def _choose(sums, scale, criterion, spaces, found):
 
     record = (feature, bin, leaf of missing values); returns the split's cost, inf without one.
     """
-    lowest, leaf_sums, record = found
+    lowest, leaf_sums, record, _, _ = found
     n_thresholds, _, _, learn = criterion
     best = math.inf
     for f in range(lowest.shape[0]):
@@ -197,8 +197,13 @@ def _score_features(worker, first, last, sums, scale, criterion, spaces, lowest)
 def split(crew, sums, scale, criterion, spaces, found):
     """The cost of the best split, which is left in `found`.
 
-    criterion = (n_thresholds, kind, abstention, learn), found = (lowest, leaf_sums, record).
+    criterion = (n_thresholds, kind, abstention, learn); found = (lowest, leaf_sums, record, the
+    largest q of [part, group], and of groups).
     """
-    lowest = found[0]
+    lowest, _, _, largest, top = found
+    for g in range(top.shape[0]):
+        top[g] = 0
+        for part in range(largest.shape[0]):
+            top[g] = max(top[g], largest[part, g])
     share(crew, lowest.shape[0], _score_features, (sums, scale, criterion, spaces, lowest))
     return _choose(sums, scale, criterion, spaces, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.host.scalar import exp, log
-from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.jit import inner
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, MAJORITY, N_LEAVES
 
 # A weighted error of zero would mean an infinite alpha; below this it no longer counts.
@@ -84,7 +84,7 @@ def _solve_votes(sums, scale, rate, values, shares):
     return error, alpha
 
 
-@kernel
+@inner
 def solve(kind, sums, scale, rate, smoothing, values, shares):
     """From the leaf sums of a split to a stump.
 

@@ -7,13 +7,15 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.host.adaboost import log_factors
+from ensemble_gpu.kernels.host.adaboost import log_factors, solve
 from ensemble_gpu.kernels.host.scalar import exp
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 
 # A group whose sum of q has fallen to this share is requantised: its resolution is wearing thin.
 WORN_SHARE = 0.125
+# Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
+SMALLEST_SHARE = 1e-9
 Q_LIMIT = fixedpoint.Q_LIMIT
 PER_NAT = fixedpoint.INV_LN2 * fixedpoint.UNIT
 
@@ -27,8 +29,8 @@ def _rows_of(cumulated, c, feature, last_bin):
     )  # fmt: skip
 
 
-@kernel
-def look_at_leaves(cumulated, feature, last_bin, missing_leaf):
+@inner
+def _look_at_leaves(cumulated, feature, last_bin, missing_leaf):
     """(where missing values go, whether the split is perfect), counted in rows, unweighted.
 
     Missing values of later data go to the fuller side, if there were none to learn a side from.
@@ -50,6 +52,32 @@ def look_at_leaves(cumulated, feature, last_bin, missing_leaf):
     return missing_leaf, perfect
 
 
+@kernel
+def stump_of(
+    kind, sums, scale, rate, smoothing, lightest, place, cumulated, values, shares, totals
+):
+    """From the leaf sums of a split at `place` = (feature, bin, missing leaf) to a stump.
+
+    Fills values[output, leaf], shares (of the weight: abstaining, right, wrong), which hold zeros,
+    and totals[group]. Returns the weight of all groups, the smoothing, the weighted error or Z,
+    alpha, where missing values go, and whether the split is perfect. Smoothing is NaN before the
+    first round: half the share of the `lightest` row in the weight.
+    """
+    weight = 0.0
+    for g in range(sums.shape[0]):
+        total = np.int64(0)
+        for leaf in range(sums.shape[1]):
+            total += sums[g, leaf]
+        totals[g] = total
+        weight += scale[g] * total
+    if smoothing != smoothing:
+        smoothing = 0.5 * max(lightest / weight, SMALLEST_SHARE)
+    error, alpha = solve(kind, sums, scale, rate, smoothing, values, shares)
+    feature, last_bin, missing_leaf = place
+    missing_leaf, perfect = _look_at_leaves(cumulated, feature, last_bin, missing_leaf)
+    return weight, smoothing, error, alpha, missing_leaf, perfect
+
+
 @inner
 def _fullest(cumulated, feature, last_bin, missing_leaf):
     """The leaf with the most rows; of equals the first."""
@@ -64,15 +92,31 @@ def _fullest(cumulated, feature, last_bin, missing_leaf):
     return RIGHT if n_right >= n_apart else ABSTAIN
 
 
+@inner
+def _worn(largest, ratio, totals, fresh_totals):
+    """Whether a group's q would overflow, or its sum has fallen to a small share."""
+    for g in range(totals.shape[0]):
+        highest = max(ratio[g, LEFT], ratio[g, RIGHT], ratio[g, ABSTAIN])
+        if largest[g] * highest > Q_LIMIT or totals[g] < WORN_SHARE * fresh_totals[g]:
+            return True
+    return False
+
+
 @kernel
-def follow_stump(kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs):
+def follow_stump(
+    kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs, trail,
+    fresh_totals,
+):  # fmt: skip
     """Tables, scales and ratios after a stump at `place` = (feature, bin, missing leaf).
 
     logs[group, leaf] is the logarithm of the factor on the weights. tables[g, feature, code] +=
     that of the code's leaf, leaf_of[code]; `fixed` holds the same in fixed point
-    (fixedpoint.from_log). The factor of the leaf with the most rows is folded into the scales;
-    returns that leaf. ratio[g, leaf] is what the other leaves' weights are multiplied by. Scales
-    are brought back to a maximum in [1/2, 1) by an exact power of two.
+    (fixedpoint.from_log). The factor of the leaf with the most rows is folded into the scales.
+    ratio[g, leaf] is what the other leaves' weights are multiplied by. Scales are brought back to a
+    maximum in [1/2, 1) by an exact power of two.
+
+    Returns that leaf, and whether weights are worn. `trail` = (totals, largest) of q before the
+    round, by group; `fresh_totals` those after the last requantising.
     """
     feature, last_bin, missing_leaf = place
     log_factors(kind, values, alpha, logs)
@@ -93,27 +137,5 @@ def follow_stump(kind, values, alpha, place, cumulated, tables, fixed, leaf_of, 
     _, exponent = math.frexp(top)
     for g in range(logs.shape[0]):
         scale[g] = math.ldexp(scale[g], -exponent)
-    return kept
-
-
-@kernel
-def worn(largest, ratio, totals, fresh_totals):
-    """Whether a group's q would overflow, or its sum has fallen to a small share."""
-    for g in range(totals.shape[0]):
-        highest = max(ratio[g, LEFT], ratio[g, RIGHT], ratio[g, ABSTAIN])
-        if largest[g] * highest > Q_LIMIT or totals[g] < WORN_SHARE * fresh_totals[g]:
-            return True
-    return False
-
-
-@kernel
-def weigh(sums, scale, totals):
-    """totals[g] = sum of sums[g, leaf]; returns the weight of all groups."""
-    weight = 0.0
-    for g in range(sums.shape[0]):
-        total = np.int64(0)
-        for leaf in range(sums.shape[1]):
-            total += sums[g, leaf]
-        totals[g] = total
-        weight += scale[g] * total
-    return weight
+    totals, largest = trail
+    return kept, _worn(largest, ratio, totals, fresh_totals)
