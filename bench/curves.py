@@ -46,7 +46,12 @@ def _ours(job: Job, variant: str) -> Staged:
 
 def _ours_logistic(job: Job, **settings: Any) -> Staged:
     model = BoostingClassifier(
-        n_estimators=job.rounds, learning_rate=job.rate, n_jobs=job.threads, **settings
+        n_estimators=job.rounds,
+        learning_rate=job.rate,
+        n_jobs=job.threads,
+        max_depth=1,
+        early_stopping=False,
+        **settings,
     ).fit(job.X, job.y)
     return lambda X, rounds: _at(model, X, rounds)
 

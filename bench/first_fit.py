@@ -17,9 +17,9 @@ from bench.report import table
 
 FITS = {
     "AdaBoost": "AdaBoostClassifier(n_estimators=10)",
-    "boosted stumps": "BoostingClassifier(n_estimators=10)",
-    "L2Boost stumps": "BoostingRegressor(n_estimators=10)",
-    "boosted trees": "BoostingClassifier(n_estimators=10, max_depth=6)",
+    "boosted stumps": "BoostingClassifier(n_estimators=10, max_depth=1)",
+    "L2Boost stumps": "BoostingRegressor(n_estimators=10, max_depth=1)",
+    "boosted trees": "BoostingClassifier(n_estimators=10)",
     "tree": "DecisionTreeClassifier()",
     "regression tree": "DecisionTreeRegressor()",
     "forest": "RandomForestClassifier(n_estimators=10)",

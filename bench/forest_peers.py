@@ -161,7 +161,14 @@ FITS: dict[str, dict[str, Fit]] = {
         SKLEARN: _like_sklearn(SklearnForestRegressor),
     },
     "boosting": {
-        OURS: _like_sklearn(BoostingClassifier, max_depth=DEPTH, learning_rate=RATE),
+        OURS: _like_sklearn(
+            BoostingClassifier,
+            max_depth=DEPTH,
+            learning_rate=RATE,
+            early_stopping=False,
+            min_samples_leaf=1,
+            min_hessian=0.0,
+        ),
         "LightGBM": _lightgbm(leaves=1 << DEPTH, max_depth=DEPTH),
         "XGBoost": _xgboost(max_depth=DEPTH),
         "CatBoost, oblivious": _catboost,

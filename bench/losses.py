@@ -52,7 +52,7 @@ def _ours(estimator: Any, **settings: Any) -> Fit:
     def fit(job: Job) -> Predict:
         model = estimator(
             n_estimators=job.rounds, learning_rate=job.rate, max_bins=MAX_BINS,
-            n_jobs=job.threads, **settings,
+            n_jobs=job.threads, max_depth=1, early_stopping=False, **settings,
         ).fit(job.X, job.y)  # fmt: skip
         if estimator is BoostingRegressor:
             return model.predict

@@ -97,12 +97,16 @@ def _ours(job: Job, variant: str = "real", multiclass: str = "shared") -> Probab
 
 def _ours_logistic(job: Job) -> Probabilities:
     """Newton steps; with K classes stumps of K values on the multinomial loss."""
-    model = BoostingClassifier(loss="logistic", step="newton", **_common(job))
+    model = BoostingClassifier(max_depth=1, early_stopping=False, **_common(job))
     return model.fit(job.X, job.y).predict_proba
 
 
 def _ours_squared(job: Job) -> Probabilities:
-    return BoostingRegressor(loss="squared", **_common(job)).fit(job.X, job.y).predict
+    return (
+        BoostingRegressor(max_depth=1, early_stopping=False, **_common(job))
+        .fit(job.X, job.y)
+        .predict
+    )
 
 
 def _ours_bin(X: np.ndarray, y: np.ndarray, threads: int) -> Any:

@@ -154,10 +154,11 @@ def main() -> None:
     for n_rounds in (3, 10, 30):
         scores = []
         for kind in (BoostingRegressor, IntervalRegressor):
-            model = kind(n_estimators=n_rounds, learning_rate=1.0).fit(X[:1000], y[:1000])
+            model = kind(n_estimators=n_rounds, learning_rate=1.0, max_depth=1)
+            model.fit(X[:1000], y[:1000])
             scores.append(model.score(X[1000:], y[1000:]))
         print(f"{n_rounds:3d} rounds: R^2 of stumps {scores[0]:.3f}, of intervals {scores[1]:.3f}")
-    absolute = IntervalRegressor("absolute", n_estimators=30).fit(X, y)
+    absolute = IntervalRegressor("absolute", n_estimators=30, max_depth=1).fit(X, y)
     print(f"any loss: mean |error| {np.abs(absolute.predict(X) - y).mean():.3f}")
     print(absolute.model_)
 

@@ -57,7 +57,7 @@ def compare(losses):
     y = with_outliers(mean)
     print("Mean absolute error of the true mean, 5 % of the training targets spoilt:")
     for loss in losses:
-        model = BoostingRegressor(loss, n_estimators=200, learning_rate=0.3).fit(X, y)
+        model = BoostingRegressor(loss, n_estimators=200, learning_rate=0.3, max_depth=1).fit(X, y)
         error = np.abs(model.predict(X_test) - mean_test).mean()
         print(f"  {getattr(loss, 'name', loss):10s} {error:.3f}")
 
@@ -65,7 +65,7 @@ def compare(losses):
 def on_other_libraries(names):
     """The same two functions get arrays of the library that the estimator was given."""
     X, mean = wave(500, seed=0)
-    model = BoostingRegressor(LOG_COSH, n_estimators=20)
+    model = BoostingRegressor(LOG_COSH, n_estimators=20, max_depth=1)
     here = model.fit(X, mean).predict(X)
     print("The same functions on other libraries, predictions beside NumPy's:")
     for name in names:

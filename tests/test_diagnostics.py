@@ -172,7 +172,9 @@ def test_after_needs_a_fitted_estimator():
 
 def test_boosted_trees_have_errors_and_no_margins(two_classes):
     X, y = two_classes
-    model = BoostingClassifier(n_estimators=4, max_depth=2).fit(X, y)
+    model = BoostingClassifier(
+        n_estimators=4, max_depth=2, min_samples_leaf=1, min_hessian=0.0
+    ).fit(X, y)
     errors = staged_errors(model, X, y)
     assert errors.shape == (4,)
     assert errors[-1] == np.mean(model.predict(X) != y)
@@ -181,6 +183,6 @@ def test_boosted_trees_have_errors_and_no_margins(two_classes):
 
 
 def test_a_bound_is_refused_for_other_losses(two_classes):
-    model = BoostingClassifier(n_estimators=2).fit(*two_classes)
+    model = BoostingClassifier(n_estimators=2, max_depth=1).fit(*two_classes)
     with pytest.raises(ValueError, match="got BoostingClassifier with variant None"):
         training_error_bound(model)

@@ -183,8 +183,8 @@ def make_estimator(case: Case, rounds: int) -> Any:
     if case.loss is None:
         return AdaBoostClassifier(variant=case.variant, **shared)
     if case.loss == "squared":
-        return BoostingRegressor(loss=case.loss, **shared)
-    return BoostingClassifier(loss=case.loss, **shared)
+        return BoostingRegressor(loss=case.loss, max_depth=1, **shared)
+    return BoostingClassifier(loss=case.loss, max_depth=1, **shared)
 
 
 # --- whole fits ------------------------------------------------------------------------------

@@ -285,7 +285,7 @@ def test_every_namespace_gives_the_model_of_numpy(place, params):
 
 def test_regression_in_every_namespace_gives_the_model_of_numpy(place):
     X, y = make_friedman1(150, random_state=0)
-    learner = BoostingRegressor(n_estimators=10)
+    learner = BoostingRegressor(n_estimators=10, max_depth=1)
     expected = BaggingRegressor(learner, 15, oob_score=True, random_state=0).fit(X, y)
     found = BaggingRegressor(learner, 15, oob_score=True, random_state=0)
     found.fit(place.put(X), place.put(y))

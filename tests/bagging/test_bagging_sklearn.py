@@ -31,7 +31,7 @@ CHECKED = [
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap_features=True, n_jobs=2),
     BaggingClassifier(KNeighborsClassifier(2), 5),
     BaggingClassifier(make_pipeline(StandardScaler(), GaussianNB()), 5),
-    BaggingRegressor(BoostingRegressor(n_estimators=30), 5),
+    BaggingRegressor(BoostingRegressor(n_estimators=30, max_depth=1), 5),
     BaggingRegressor(n_estimators=5),
     BaggingRegressor(DecisionTreeRegressor(), 5, bootstrap=False, max_samples=0.6),
     BaggingRegressor(KNeighborsRegressor(2), 5, max_features=0.7),
@@ -125,7 +125,7 @@ def test_names_of_features_are_kept_and_compared():
     pandas = pytest.importorskip("pandas")
     X, y = load_diabetes(return_X_y=True)
     frame = pandas.DataFrame(X, columns=[f"x{f}" for f in range(10)])
-    model = BaggingRegressor(BoostingRegressor(n_estimators=5), 3).fit(frame, y)
+    model = BaggingRegressor(BoostingRegressor(n_estimators=5, max_depth=1), 3).fit(frame, y)
     assert model.feature_names_in_.tolist() == frame.columns.tolist()
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[frame.columns[::-1]])

@@ -132,7 +132,7 @@ def test_categories_on_every_device_give_the_model_of_numpy(place: Place):
         DecisionTreeRegressor(),
         peer.DecisionTreeRegressor(),
         HistGradientBoostingRegressor(max_iter=3),
-        BoostingRegressor(n_estimators=5),
+        BoostingRegressor(n_estimators=5, max_depth=1),
     ],
     ids=str,
 )

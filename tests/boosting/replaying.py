@@ -30,24 +30,25 @@ FITS: dict[str, tuple[Any, int]] = {
     "SAMME": (AdaBoostClassifier(variant="discrete"), 3),
     "one class at a time": (AdaBoostClassifier(multiclass="single"), 3),
     "logit": (AdaBoostClassifier(variant="logit"), 2),
-    "gram": (BoostingRegressor(), 0),
-    "gram, features drawn": (BoostingRegressor(max_features=2, random_state=3), 0),
-    "gram, K classes": (BoostingClassifier("squared"), 3),
-    "newton": (BoostingClassifier(), 2),
-    "newton, multinomial": (BoostingClassifier(), 3),
+    "gram": (BoostingRegressor(max_depth=1), 0),
+    "gram, features drawn": (BoostingRegressor(max_features=2, random_state=3, max_depth=1), 0),
+    "gram, K classes": (BoostingClassifier("squared", max_depth=1), 3),
+    "newton": (BoostingClassifier(max_depth=1), 2),
+    "newton, multinomial": (BoostingClassifier(max_depth=1), 3),
     "newton, rows and features drawn": (
-        BoostingClassifier(subsample=0.5, max_features=2, random_state=3), 2,
+        BoostingClassifier(subsample=0.5, max_features=2, random_state=3, max_depth=1), 2,
     ),
-    "kinks": (BoostingRegressor("absolute"), 0),
+    "kinks": (BoostingRegressor("absolute", max_depth=1), 0),
     "kinks, rows drawn": (
-        BoostingRegressor("quantile", quantile=0.8, subsample=0.6, random_state=1), 0,
+        BoostingRegressor("quantile", quantile=0.8, subsample=0.6, random_state=1, max_depth=1), 0,
     ),
-    "line search": (BoostingRegressor("huber"), 0),
-    "trees": (BoostingClassifier(max_depth=3), 2),
+    "line search": (BoostingRegressor("huber", max_depth=1), 0),
+    "trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
     "trees, rows and features drawn": (
-        BoostingRegressor(max_leaf_nodes=5, subsample=0.5, max_features=2, random_state=3), 0,
+        BoostingRegressor(max_leaf_nodes=5, max_depth=None, min_samples_leaf=1, min_hessian=0.0,
+                          subsample=0.5, max_features=2, random_state=3), 0,
     ),
-    "trees, K classes": (BoostingClassifier(max_depth=2), 3),
+    "trees, K classes": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
 }  # fmt: skip
 
 FOREIGN: dict[str, tuple[Any, int]] = {

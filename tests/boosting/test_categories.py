@@ -33,6 +33,7 @@ from ensemble_gpu.kernels.cpu.trees import grower as cpu_grower
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS, sample_positions
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
+from tests.boosters import plain
 from tests.boosting.bad import Bad, on
 from tests.datasets import Data, fitted_state
 from tests.estimators.checks import assert_checks_pass, each_setting
@@ -89,7 +90,7 @@ def test_one_round_of_the_squared_loss_is_the_regression_tree(shape, weighted, e
     data = mixed()
     weights = np.random.default_rng(1).gamma(2.0, size=len(data.y)) if weighted else None
     params = {"categorical_features": CATEGORICAL, "max_bins": None, **shape}
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, **params)
+    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, **plain(params))
     ours.fit(data.X, data.y, weights)
     tree = DecisionTreeRegressor(**params).fit(data.X, data.y, weights)
     one, other = ours.model_, tree.model_
@@ -163,7 +164,7 @@ def first_margin(data: Data) -> np.ndarray:
 
 def test_the_newton_gain_of_the_logistic_loss_is_that_of_the_best_of_all_subsets(engine):
     data = replace(few(), weights=np.ones(90))
-    found = BoostingClassifier(n_estimators=1, categorical_features=CATEGORICAL)
+    found = BoostingClassifier(n_estimators=1, categorical_features=CATEGORICAL, max_depth=1)
     found.fit(data.X, data.y)
     gain, left = best_side(data.X, *derivatives(data, first_margin(data)))
     assert found.errors_[0] == pytest.approx(gain, rel=1e-5)
@@ -175,7 +176,7 @@ def test_the_newton_gain_of_the_logistic_loss_is_that_of_the_best_of_all_subsets
 def test_newton_rounds_of_the_logistic_loss_are_those_of_trying_all_subsets(engine, size):
     data = few()
     ours = BoostingClassifier(
-        n_estimators=3, learning_rate=0.4, categorical_features=CATEGORICAL, **size
+        n_estimators=3, learning_rate=0.4, categorical_features=CATEGORICAL, **plain(size)
     ).fit(data.X, data.y, data.weights)
     F = first_margin(data)
     for _ in range(3):
@@ -186,8 +187,10 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_trying_all_subsets(engi
 def test_a_single_category_goes_left_where_that_is_asked_for():
     data = classes()
     params = {"categorical_features": CATEGORICAL, "max_depth": 3, "n_estimators": 5}
-    sets = BoostingClassifier(**params).fit(data.X, data.y).model_.subsets
-    single = BoostingClassifier(categorical_split="single", **params).fit(data.X, data.y).model_
+    sets = BoostingClassifier(**plain(params)).fit(data.X, data.y).model_.subsets
+    single = (
+        BoostingClassifier(categorical_split="single", **plain(params)).fit(data.X, data.y).model_
+    )
     assert max(int(word).bit_count() for word in sets[:, 0]) > 1
     assert all(sum(int(word).bit_count() for word in row) == 1 for row in single.subsets)
 
@@ -209,9 +212,9 @@ def test_many_categories_have_more_than_one_word(n_categories, max_bins):
     x = rng.integers(n_categories, size=4000).astype(float)[:, None]
     y = (rng.random(n_categories) < 0.5)[x[:, 0].astype(int)]
     params = {"n_estimators": 2, "categorical_features": [0], "max_bins": max_bins}
-    found = BoostingClassifier(**params).fit(x, y)
+    found = BoostingClassifier(**plain(params)).fit(x, y)
     with use_engine("reference"):
-        assert BoostingClassifier(**params).fit(x, y).model_ == found.model_
+        assert BoostingClassifier(**plain(params)).fit(x, y).model_ == found.model_
     assert found.model_.subsets.shape[1] >= n_categories // 64
     assert found.score(x, y) == 1.0
 
@@ -221,7 +224,9 @@ def test_a_rare_category_among_many_rows_is_told_from_all_others():
     x = 2.0 * (np.arange(n) % 2)
     rare = np.setdiff1d(np.arange(n), sample_positions(n))[0]  # a sample for edges lacks it
     x[rare] = 1.0
-    model = BoostingRegressor(n_estimators=1, learning_rate=1.0, categorical_features=[0])
+    model = BoostingRegressor(
+        n_estimators=1, learning_rate=1.0, categorical_features=[0], max_depth=1
+    )
     model.fit(x[:, None], np.where(x == 1.0, 1000.0, 0.0))
     np.testing.assert_allclose(model.predict([[0.0], [1.0], [2.0]]), [0.0, 1000.0, 0.0], atol=1e-3)
 
@@ -230,7 +235,13 @@ def test_missing_categories_learn_a_side_and_unknown_ones_take_it():
     data = mixed()
     gone = np.isnan(data.X[:, 3])
     y = data.y + 4.0 * gone
-    model = BoostingRegressor(categorical_features=CATEGORICAL, max_depth=3, n_estimators=30)
+    model = BoostingRegressor(
+        categorical_features=CATEGORICAL,
+        max_depth=3,
+        n_estimators=30,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     model.fit(data.X, y)
     assert np.mean((model.predict(data.X) - y)[gone] ** 2) < 0.5
     strange = data.X.copy()
@@ -246,7 +257,12 @@ def test_missing_categories_learn_a_side_and_unknown_ones_take_it():
 def test_numbers_beside_categories_stay_monotone():
     data = mixed()
     model = BoostingRegressor(
-        categorical_features=CATEGORICAL, max_depth=4, n_estimators=20, monotonic_cst=[1, 0, 0, 0]
+        categorical_features=CATEGORICAL,
+        max_depth=4,
+        n_estimators=20,
+        monotonic_cst=[1, 0, 0, 0],
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(data.X, data.y)
     rows = data.X[:30].repeat(25, axis=0)
     rows[:, 0] = np.tile(np.linspace(-3.0, 3.0, 25), 30)
@@ -285,6 +301,7 @@ def test_the_exponential_loss_of_categories_is_boosted_by_trees():
         categorical_features=CATEGORICAL,
         n_estimators=30,
         callbacks=[lambda info: None],
+        max_depth=1,
     ).fit(data.X, data.y)
     assert isinstance(model.model_, Forest)
     assert model.history_.training[-1] < 0.8 * model.history_.training[0]
@@ -292,7 +309,7 @@ def test_the_exponential_loss_of_categories_is_boosted_by_trees():
 
 def test_discrete_stumps_of_categories_are_refused():
     data = classes()
-    model = BoostingClassifier(stump="discrete", step="line_search", n_estimators=2)
+    model = BoostingClassifier(stump="discrete", step="line_search", n_estimators=2, max_depth=1)
     with pytest.raises(ValueError, match=r"stump='discrete'.*categorical_features.*\[2, 3\]"):
         model.set_params(categorical_features=CATEGORICAL).fit(data.X, data.y)
     assert model.set_params(categorical_features=None).fit(data.X, data.y).n_estimators_ == 2
@@ -333,7 +350,9 @@ def on_half(ours: Any, peer: Any, y: np.ndarray, score: Callable[..., float]) ->
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_log_loss_is_that_of_hist_gradient_boosting(size):
     y = (many()[1] > 0.0).astype(np.int64)
-    ours = BoostingClassifier(n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **size)
+    ours = BoostingClassifier(
+        n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **plain(size)
+    )
     found = on_half(ours, HistGradientBoostingClassifier(**PEER | size), y, log_loss)
     assert found[0] == pytest.approx(found[1], rel=0.03)
     blind = clone(ours).set_params(categorical_features=None)
@@ -344,7 +363,9 @@ def test_log_loss_is_that_of_hist_gradient_boosting(size):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     y = many()[1]
-    ours = BoostingRegressor(n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **size)
+    ours = BoostingRegressor(
+        n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **plain(size)
+    )
     found = on_half(ours, HistGradientBoostingRegressor(**PEER | size), y, mean_squared_error)
     assert found[0] == pytest.approx(found[1], rel=0.03)
 
@@ -595,8 +616,8 @@ def test_validation_losses_are_those_of_the_stages(frame, engine):
     params: dict[str, Any] = {} if frame else {"categorical_features": CATEGORICAL}
     X, X_val = (frame(d) if frame else d.X for d in (train, other))
     model = BoostingClassifier(
-        max_depth=3, n_estimators=60, learning_rate=0.5, early_stopping=True, n_iter_no_change=4,
-        **params,
+        n_estimators=60, learning_rate=0.5, early_stopping=True, n_iter_no_change=4,
+        **plain(params, max_depth=3),
     ).fit(X, train.y, X_val=X_val, y_val=other.y)  # fmt: skip
     history = model.validation_loss_
     assert model.n_estimators_ == len(model.model_) == history.argmin() + 1 < 60
@@ -610,9 +631,11 @@ def test_categories_of_rows_that_are_held_out_are_unknown():
     X = data.X.copy()
     X[held_out[:3], 2] = 9.0
     params = {"max_depth": 3, "categorical_features": CATEGORICAL, "random_state": 7}
-    model = BoostingRegressor(early_stopping=True, n_estimators=40, **params).fit(X, data.y)
+    model = BoostingRegressor(early_stopping=True, n_estimators=40, **plain(params)).fit(X, data.y)
     rest = np.delete(np.arange(300), held_out)
-    alone = BoostingRegressor(n_estimators=model.n_estimators_, **params).fit(X[rest], data.y[rest])
+    alone = BoostingRegressor(n_estimators=model.n_estimators_, **plain(params)).fit(
+        X[rest], data.y[rest]
+    )
     assert model.model_ == alone.model_
     assert 9.0 not in model.model_.categories[2]
 
@@ -623,7 +646,12 @@ def test_callbacks_are_told_which_categories_go_left(kind_of_rows):
     X: Any = pandas_frame(data) if kind_of_rows == "labels" else data.X
     given = "from_dtype" if kind_of_rows == "labels" else CATEGORICAL
     model = BoostingClassifier(
-        max_depth=2, n_estimators=12, callbacks=[seen.append], categorical_features=given
+        max_depth=2,
+        n_estimators=12,
+        callbacks=[seen.append],
+        categorical_features=given,
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(X, data.y)
     forest = model.model_
     roots = forest.nodes.subset[forest.starts] >= 0
@@ -679,8 +707,17 @@ def test_parameters_and_defaults_are_those_of_trees(kind):
 
 
 CHECKED = [
-    BoostingClassifier(categorical_features=[], categorical_split="single", n_estimators=5),
-    BoostingRegressor(categorical_features=None, max_leaf_nodes=5, n_estimators=10),
+    BoostingClassifier(
+        categorical_features=[], categorical_split="single", n_estimators=5, max_depth=1
+    ),
+    BoostingRegressor(
+        categorical_features=None,
+        max_leaf_nodes=5,
+        n_estimators=10,
+        max_depth=None,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    ),
 ]
 
 

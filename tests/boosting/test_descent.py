@@ -28,6 +28,7 @@ from ensemble_gpu.losses import (
     Quantile,
     classification_loss,
 )
+from tests.boosters import plain
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
 
@@ -57,12 +58,12 @@ def regression(n: int = 150, p: int = 4, seed: int = 0) -> Data:
 
 def fit_classes(data: Data, loss: Any, **params: Any) -> BoostingClassifier:
     params = {"n_estimators": 40, "max_bins": None, **params}
-    return BoostingClassifier(loss, **params).fit(data.X, data.y, data.weights)
+    return BoostingClassifier(loss, **plain(params)).fit(data.X, data.y, data.weights)
 
 
 def fit_target(data: Data, loss: Any, **params: Any) -> BoostingRegressor:
     params = {"n_estimators": 40, "max_bins": None, **params}
-    return BoostingRegressor(loss, **params).fit(data.X, data.y, data.weights)
+    return BoostingRegressor(loss, **plain(params)).fit(data.X, data.y, data.weights)
 
 
 def outputs(found: Any, X: np.ndarray) -> list[np.ndarray]:
@@ -382,7 +383,7 @@ def test_a_discrete_stump_has_the_least_error_weighted_by_the_gradient(name, ste
 def test_exponential_loss_with_newton_steps_is_gentle_adaboost(engine, n_classes, rate):
     data = random_data(n_classes).with_weights().with_missing()
     params = {"n_estimators": 30, "learning_rate": rate}
-    found = BoostingClassifier("exponential", step="newton", **params)
+    found = BoostingClassifier("exponential", step="newton", **plain(params))
     gentle = AdaBoostClassifier(variant="gentle", **params)
     for estimator in (found, gentle):
         estimator.fit(data.X, data.y, data.weights)
@@ -393,7 +394,7 @@ def test_exponential_loss_with_newton_steps_is_gentle_adaboost(engine, n_classes
 def test_exponential_loss_with_votes_and_line_search_is_discrete_adaboost(engine, rate):
     data = random_data().with_weights()
     params = {"n_estimators": 30, "learning_rate": rate}
-    found = BoostingClassifier("exponential", stump="discrete", step="line_search", **params)
+    found = BoostingClassifier("exponential", stump="discrete", step="line_search", **plain(params))
     discrete = AdaBoostClassifier(variant="discrete", **params)
     for estimator in (found, discrete):
         estimator.fit(data.X, data.y, data.weights)
@@ -476,7 +477,9 @@ def test_logitboost_is_that_of_the_paper(engine, rate, weighted):
 def test_logitboost_is_the_newton_step_of_its_loss():
     data = random_data()
     logit = AdaBoostClassifier(variant="logit", n_estimators=30, learning_rate=0.2)
-    newton = BoostingClassifier(LogitBoost(), n_estimators=30, learning_rate=0.2, step="newton")
+    newton = BoostingClassifier(
+        LogitBoost(), n_estimators=30, learning_rate=0.2, step="newton", max_depth=1
+    )
     assert logit.fit(data.X, data.y).model_ == newton.fit(data.X, data.y).model_
 
 
@@ -591,7 +594,9 @@ def test_rows_in_a_last_small_block_need_not_be_drawn():
     X = rng.normal(size=(n, 1))
     y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
     for seed in range(3):
-        found = BoostingClassifier(n_estimators=2, subsample=0.3, random_state=seed).fit(X, y)
+        found = BoostingClassifier(
+            n_estimators=2, subsample=0.3, random_state=seed, max_depth=1
+        ).fit(X, y)
         assert found.n_estimators_ == 2
 
 

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss, Huber, Logistic, Quantile
+from tests.boosters import plain
 from tests.datasets import Data, fitted_state, random_data
 from tests.places import DEVICE, Place
 
@@ -33,11 +34,11 @@ def step_for(loss: str) -> str:
 
 def classifier(loss: Any = "logistic", **params: Any) -> BoostingClassifier:
     step = step_for(loss) if isinstance(loss, str) else "newton"
-    return BoostingClassifier(loss, **{"n_estimators": 12, "step": step, **params})
+    return BoostingClassifier(loss, **plain({"n_estimators": 12, "step": step, **params}))
 
 
 def regressor(loss: Any = "squared", **params: Any) -> BoostingRegressor:
-    return BoostingRegressor(loss, **{"n_estimators": 12, **params})
+    return BoostingRegressor(loss, **plain({"n_estimators": 12, **params}))
 
 
 def regression_data(n: int = 150, offset: float = 0.0) -> Data:
@@ -251,10 +252,10 @@ OWN = CustomLoss(half_squared, residual, name="own", convex=True, curvature=1.0)
 def test_a_loss_of_plain_functions_runs_on_every_namespace_and_device(place: Place):
     data = regression_data(60)
     params = {"n_estimators": 6, "step": "constant"}
-    there = BoostingRegressor(OWN, **params).fit(place.put(data.X), place.put(data.y))
-    here = BoostingRegressor(OWN, **params).fit(data.X, data.y)
+    there = BoostingRegressor(OWN, **plain(params)).fit(place.put(data.X), place.put(data.y))
+    here = BoostingRegressor(OWN, **plain(params)).fit(data.X, data.y)
     assert there.model_ == here.model_
-    squared = BoostingRegressor(n_estimators=6).fit(data.X, data.y)
+    squared = BoostingRegressor(n_estimators=6, max_depth=1).fit(data.X, data.y)
     np.testing.assert_allclose(here.predict(data.X), squared.predict(data.X), rtol=1e-6)
 
 
@@ -302,9 +303,9 @@ GRADIENT = {
 
 def test_default_parameters_are_the_documented_ones():
     own = {"loss": "logistic", "stump": "real", "step": "newton"}
-    assert BoostingClassifier().get_params() == {**GRADIENT, **own}
+    assert BoostingClassifier(max_depth=1).get_params() == {**GRADIENT, **own}
     own = {"loss": "squared", "quantile": None, "step": "line_search"}
-    assert BoostingRegressor().get_params() == {**GRADIENT, **own}
+    assert BoostingRegressor(max_depth=1).get_params() == {**GRADIENT, **own}
 
 
 @pytest.mark.parametrize("loss", REGRESSION)
@@ -342,23 +343,27 @@ def test_a_clone_and_a_pickle_keep_the_loss_object(loss):
 def test_grid_search_over_names_and_loss_objects():
     data = regression_data(90)
     grid = {"loss": ["squared", "huber", Huber(2.0), Quantile(0.6)], "n_estimators": [3, 12]}
-    search = GridSearchCV(BoostingRegressor(), grid, cv=2, error_score="raise")
+    search = GridSearchCV(BoostingRegressor(max_depth=1), grid, cv=2, error_score="raise")
     search.fit(data.X, data.y)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_params_["n_estimators"] == 12
     two = random_data(n=90)
     grid = {"loss": ["logistic", Logistic(), "squared"]}
-    search = GridSearchCV(BoostingClassifier(n_estimators=5), grid, cv=2, error_score="raise")
+    search = GridSearchCV(
+        BoostingClassifier(n_estimators=5, max_depth=1), grid, cv=2, error_score="raise"
+    )
     scores = search.fit(two.X, two.y).cv_results_["mean_test_score"]
     assert scores[0] == scores[1]
 
 
 def test_pipelines_and_cross_validation_on_real_data():
     X, y = load_diabetes(return_X_y=True)
-    model = make_pipeline(StandardScaler(), BoostingRegressor())
+    model = make_pipeline(StandardScaler(), BoostingRegressor(max_depth=1))
     assert cross_val_score(model, X, y, cv=3).mean() > 0.4
     iris = load_iris()
-    model = make_pipeline(StandardScaler(), BoostingClassifier(n_estimators=30, learning_rate=0.3))
+    model = make_pipeline(
+        StandardScaler(), BoostingClassifier(n_estimators=30, learning_rate=0.3, max_depth=1)
+    )
     names = iris.target_names[iris.target]
     assert cross_val_score(model, iris.data, names, cv=3).mean() > 0.9
 
@@ -499,7 +504,9 @@ def test_fitted_attributes_describe_the_rounds():
     assert (estimator.engine_, estimator.link_) == ("cpu", "identity")
 
 
-@pytest.mark.parametrize("estimator", [BoostingClassifier(), BoostingRegressor()], ids=str)
+@pytest.mark.parametrize(
+    "estimator", [BoostingClassifier(max_depth=1), BoostingRegressor(max_depth=1)], ids=str
+)
 def test_a_target_that_no_stump_explains_gives_the_best_constant(estimator):
     y = np.repeat([0, 1], [10, 30])
     estimator = clone(estimator).fit(np.zeros((40, 2)), y)

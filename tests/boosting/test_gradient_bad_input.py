@@ -123,18 +123,18 @@ def test_bad_parameter_is_named_with_its_value_and_range(kind, name, value, erro
 @pytest.mark.parametrize("value", [0, 1, 1.5, -0.1, NAN])
 def test_a_quantile_outside_of_zero_and_one_is_refused_with_both_ends_open(value):
     with pytest.raises(ValueError, match=rf"quantile must be .*in \(0, 1\); got {value}"):
-        BoostingRegressor("quantile", quantile=value).fit(X, Y)
+        BoostingRegressor("quantile", quantile=value, max_depth=1).fit(X, Y)
 
 
 @pytest.mark.parametrize("value", ["median", True])
 def test_a_quantile_that_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match=rf"quantile must be .*in \(0, 1\); got {value!r}"):
-        BoostingRegressor("quantile", quantile=value).fit(X, Y)
+        BoostingRegressor("quantile", quantile=value, max_depth=1).fit(X, Y)
 
 
 def test_a_quantile_beside_a_loss_object_is_refused():
     with pytest.raises(ValueError, match=r"quantile is for .*loss is Quantile\(quantile=0.3\)"):
-        BoostingRegressor(Quantile(0.3), quantile=0.5).fit(X, Y)
+        BoostingRegressor(Quantile(0.3), quantile=0.5, max_depth=1).fit(X, Y)
 
 
 def squared(y, F):
@@ -150,29 +150,29 @@ def slope(y, F):
 )
 def test_newton_without_a_second_derivative_says_which_steps_are_allowed(loss):
     with pytest.raises(ValueError, match="step='newton' needs a second derivative") as caught:
-        BoostingRegressor(loss, step="newton").fit(X, Y)
+        BoostingRegressor(loss, step="newton", max_depth=1).fit(X, Y)
     assert repr(getattr(loss, "name", loss)) in str(caught.value)
     assert "'line_search' or 'constant'" in str(caught.value)
 
 
 def test_the_default_step_of_a_classifier_with_hinge_says_which_are_allowed():
     with pytest.raises(ValueError, match=r"step='newton'.*'hinge'.*'line_search' or 'constant'"):
-        BoostingClassifier("hinge").fit(X, LABELS)
+        BoostingClassifier("hinge", max_depth=1).fit(X, LABELS)
 
 
 def test_unknown_names_in_monotonic_cst_are_listed_with_the_known_ones():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     with pytest.raises(ValueError, match="monotonic_cst names features") as caught:
-        BoostingRegressor(monotonic_cst={"a": 1, "age": -1}).fit(frame, Y)
+        BoostingRegressor(monotonic_cst={"a": 1, "age": -1}, max_depth=1).fit(frame, Y)
     assert "['age']" in str(caught.value)
     assert "['a', 'b', 'c']" in str(caught.value)
 
 
 def test_monotonic_cst_is_for_two_classes():
-    estimator = BoostingClassifier(monotonic_cst=[1, 0, 0])
+    estimator = BoostingClassifier(monotonic_cst=[1, 0, 0], max_depth=1)
     with pytest.raises(ValueError, match="monotonic_cst is for two classes; y holds 3 classes"):
         estimator.fit(X, THREE)
-    unbound = BoostingClassifier(n_estimators=3, monotonic_cst=[0, 0, 0])
+    unbound = BoostingClassifier(n_estimators=3, monotonic_cst=[0, 0, 0], max_depth=1)
     assert unbound.fit(X, THREE).n_estimators_ == 3
 
 
@@ -237,13 +237,13 @@ REGRESSIONS: dict[str, Callable[[], Bad]] = {
 @pytest.mark.parametrize("case", REGRESSIONS)
 def test_bad_fit_says_what_is_wrong_and_leaves_nothing_half_fitted(case):
     bad = REGRESSIONS[case]()
-    estimator = BoostingRegressor(n_estimators=3)
+    estimator = BoostingRegressor(n_estimators=3, max_depth=1)
     with pytest.raises(bad.error) as caught:
         bad.fit(estimator, X, Y)
     for text in bad.says:
         assert text in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert set(vars(estimator)) == set(BoostingRegressor().get_params())
+    assert set(vars(estimator)) == set(BoostingRegressor(max_depth=1).get_params())
     with pytest.raises(NotFittedError):
         estimator.predict(X)
 
@@ -251,7 +251,7 @@ def test_bad_fit_says_what_is_wrong_and_leaves_nothing_half_fitted(case):
 @pytest.mark.parametrize("case", REGRESSIONS)
 def test_bad_fit_leaves_a_fitted_estimator_as_it_was(case):
     bad = REGRESSIONS[case]()
-    estimator = BoostingRegressor(n_estimators=3).fit(X, Y)
+    estimator = BoostingRegressor(n_estimators=3, max_depth=1).fit(X, Y)
     before = fitted_state(estimator)
     with pytest.raises((bad.error, Warning)):  # which one: the test above
         bad.fit(estimator, X, Y)
@@ -271,11 +271,11 @@ def test_bad_fit_leaves_a_fitted_estimator_as_it_was(case):
     ids=["one class", "continuous", "NaN", "short", "2-D", "None"],
 )
 def test_bad_labels_are_named_and_leave_nothing_half_fitted(y, says):
-    estimator = BoostingClassifier(n_estimators=3)
+    estimator = BoostingClassifier(n_estimators=3, max_depth=1)
     with pytest.raises(ValueError, match="y") as caught:
         estimator.fit(X, y)
     assert says in str(caught.value)
-    assert set(vars(estimator)) == set(BoostingClassifier().get_params())
+    assert set(vars(estimator)) == set(BoostingClassifier(max_depth=1).get_params())
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
@@ -305,7 +305,7 @@ def test_prediction_before_fit_and_with_wrong_features_is_refused(kind):
 
 
 def test_score_of_a_regressor_names_what_is_wrong():
-    estimator = BoostingRegressor(n_estimators=3).fit(X, Y)
+    estimator = BoostingRegressor(n_estimators=3, max_depth=1).fit(X, Y)
     with pytest.raises(ValueError, match="Move y"):
         estimator.score(on(1, X), Y)
     with pytest.raises(ValueError, match="X has 40 rows, y has 4"):
@@ -328,7 +328,9 @@ def nothing_later(y, F):
 @pytest.mark.parametrize("step", ["line_search", "constant"])
 @pytest.mark.parametrize("gradient", [nothing, nothing_later])
 def test_a_gradient_that_is_not_finite_is_an_error_that_names_the_loss(gradient, step):
-    estimator = BoostingRegressor(CustomLoss(squared, gradient, name="mine"), step=step)
+    estimator = BoostingRegressor(
+        CustomLoss(squared, gradient, name="mine"), step=step, max_depth=1
+    )
     with pytest.raises(ValueError, match=r"loss 'mine' gave a derivative that is not finite"):
         estimator.fit(X, Y)
     assert not fitted_state(estimator)
@@ -337,7 +339,7 @@ def test_a_gradient_that_is_not_finite_is_an_error_that_names_the_loss(gradient,
 def test_a_second_derivative_that_is_not_finite_is_an_error_that_names_the_loss():
     loss = CustomLoss(squared, slope, nothing, name="mine")
     with pytest.raises(ValueError, match=r"loss 'mine' gave a derivative that is not finite"):
-        BoostingRegressor(loss, step="newton").fit(X, Y)
+        BoostingRegressor(loss, step="newton", max_depth=1).fit(X, Y)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -346,13 +348,15 @@ def test_one_gradient_that_is_not_finite_is_found_in_the_last_block_of_rows(n_jo
     y = many[:, 0].copy()
     y[-1] = 99.0
     loss = CustomLoss(squared, lambda y, F: np.where(y == 99.0, NAN, F - y), name="mine")
-    estimator = BoostingRegressor(loss, n_estimators=2, step="constant", n_jobs=n_jobs)
+    estimator = BoostingRegressor(loss, n_estimators=2, step="constant", n_jobs=n_jobs, max_depth=1)
     with pytest.raises(ValueError, match=r"loss 'mine' gave a derivative that is not finite"):
         estimator.fit(many, y)
 
 
 def test_a_validation_loss_that_is_not_a_number_is_an_error_that_names_the_loss():
-    estimator = BoostingRegressor(CustomLoss(nothing, slope, name="mine"), early_stopping=True)
+    estimator = BoostingRegressor(
+        CustomLoss(nothing, slope, name="mine"), early_stopping=True, max_depth=1
+    )
     with pytest.raises(ValueError, match=r"'mine'.*(NaN|nan|not a number)"):
         estimator.fit(X, Y)
 
@@ -362,7 +366,7 @@ def test_a_validation_loss_that_is_not_a_number_is_an_error_that_names_the_loss(
     ids=["a number", "five values", "a list"],
 )  # fmt: skip
 def test_a_gradient_of_the_wrong_shape_is_an_error_that_names_the_loss(wrong):
-    estimator = BoostingRegressor(CustomLoss(squared, wrong, name="mine"))
+    estimator = BoostingRegressor(CustomLoss(squared, wrong, name="mine"), max_depth=1)
     with pytest.raises((TypeError, ValueError), match="'mine'"):
         estimator.fit(X, Y)
 

@@ -19,6 +19,7 @@ from ensemble_gpu import (
 from ensemble_gpu.boosting.integers import FINE_ROWS
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from tests.boosters import plain
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import DEVICE, NARROW, Place
 
@@ -53,8 +54,8 @@ class Case:
         if self.sampled:
             params = {"subsample": 0.5, "max_features": 3, "random_state": 7, **params}
         if self.n_classes is None:
-            return BoostingRegressor(self.loss, step=self.step, **params)
-        return BoostingClassifier(self.loss, step=self.step, stump=self.stump, **params)
+            return BoostingRegressor(self.loss, step=self.step, **plain(params))
+        return BoostingClassifier(self.loss, step=self.step, stump=self.stump, **plain(params))
 
 
 @cache
@@ -198,7 +199,7 @@ def test_the_reference_engine_agrees_on_many_rows(case):
 def test_a_last_block_without_a_drawn_row_is_not_left_as_it_was():
     n = 2**15 + 1  # a block of the CPU engine and one row; the reference engine has one block
     data = random_data(n=n, p=2)
-    estimator = BoostingClassifier(n_estimators=12, subsample=0.5, random_state=1)
+    estimator = BoostingClassifier(n_estimators=12, subsample=0.5, random_state=1, max_depth=1)
     found = estimator.fit(data.X, data.y).model_.fingerprint()
     with use_engine("reference"):
         assert estimator.fit(data.X, data.y).model_.fingerprint() == found

@@ -19,6 +19,7 @@ from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.learners.stump import SplitConstraints, StumpSearch
 from ensemble_gpu.losses import CustomLoss
+from tests.boosters import plain
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
 
@@ -43,7 +44,7 @@ def weights_of(kind: str, n: int) -> np.ndarray | None:
 
 def fit(data: Data, **params: Any) -> BoostingRegressor:
     params = {"n_estimators": 60, "learning_rate": 0.3, **params}
-    return BoostingRegressor(**params).fit(data.X, data.y, data.weights)
+    return BoostingRegressor(**plain(params)).fit(data.X, data.y, data.weights)
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ def test_the_squared_loss_of_classes_is_a_plain_loop_over_codes_of_classes(n_cla
     Y = Y[:, 1:] if n_classes == 2 else Y
     truth = PlainL2Boost(100, 0.3).fit(data.X, Y, None)
     found = BoostingClassifier(
-        loss="squared", n_estimators=100, learning_rate=0.3, max_bins=None
+        loss="squared", n_estimators=100, learning_rate=0.3, max_bins=None, max_depth=1
     ).fit(data.X, data.y)
     assert_same_rounds(found, truth)
 

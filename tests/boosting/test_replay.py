@@ -96,9 +96,15 @@ def test_the_loss_on_record_is_that_of_the_model(name):
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(n_estimators=20, callbacks=[lambda info: None]),
-        BoostingRegressor("absolute", n_estimators=20, callbacks=[lambda info: None]),
-        BoostingClassifier(n_estimators=20, max_depth=3, callbacks=[lambda info: None]),
+        BoostingClassifier(n_estimators=20, callbacks=[lambda info: None], max_depth=1),
+        BoostingRegressor("absolute", n_estimators=20, callbacks=[lambda info: None], max_depth=1),
+        BoostingClassifier(
+            n_estimators=20,
+            max_depth=3,
+            callbacks=[lambda info: None],
+            min_samples_leaf=1,
+            min_hessian=0.0,
+        ),
     ],
     ids=lambda e: type(e).__name__ + str(e.max_depth),
 )

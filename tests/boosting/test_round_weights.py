@@ -143,4 +143,7 @@ def test_one_class_at_a_time_has_shares_of_all_classes():
 
 def test_losses_without_such_weights_have_none_on_record():
     X, y = small(5, 2, 0.0)
-    assert BoostingClassifier(n_estimators=3).fit(X, y).history_.weights.shape == (0, 4)
+    assert BoostingClassifier(n_estimators=3, max_depth=1).fit(X, y).history_.weights.shape == (
+        0,
+        4,
+    )

@@ -25,26 +25,30 @@ CHECKED = [
     AdaBoostClassifier(n_estimators=20, missing="error"),
     AdaBoostClassifier(n_estimators=20, max_bins=None, n_jobs=1),
     AdaBoostClassifier(n_estimators=20, variant="logit"),
-    BoostingClassifier(n_estimators=20),
-    BoostingClassifier(n_estimators=5, step="line_search"),
-    BoostingClassifier(n_estimators=20, step="constant"),
-    BoostingClassifier(n_estimators=20, stump="discrete"),
-    BoostingClassifier(n_estimators=20, missing="learn"),
-    BoostingClassifier(n_estimators=20, missing="error"),
-    BoostingClassifier(n_estimators=20, max_bins=None, n_jobs=1),
-    BoostingClassifier("exponential", n_estimators=20),
-    BoostingClassifier("exponential", n_estimators=5, stump="discrete", step="line_search"),
-    BoostingClassifier("squared"),
-    BoostingClassifier("truncated_squared", n_estimators=20, learning_rate=0.5),
-    BoostingClassifier("hinge", step="constant"),  # a hundred rounds: margins grow to 1 slowly
-    BoostingRegressor(),
-    BoostingRegressor(n_estimators=20, missing="learn"),
-    BoostingRegressor(n_estimators=20, missing="error"),
-    BoostingRegressor(n_estimators=20, max_bins=None, n_jobs=1),
-    BoostingRegressor("absolute", n_estimators=8, learning_rate=0.5),
-    BoostingRegressor("huber", n_estimators=10),
-    BoostingRegressor("quantile", n_estimators=8, learning_rate=0.5),
-    BoostingRegressor("poisson", n_estimators=10, step="newton"),
+    BoostingClassifier(n_estimators=20, max_depth=1),
+    BoostingClassifier(n_estimators=5, step="line_search", max_depth=1),
+    BoostingClassifier(n_estimators=20, step="constant", max_depth=1),
+    BoostingClassifier(n_estimators=20, stump="discrete", max_depth=1),
+    BoostingClassifier(n_estimators=20, missing="learn", max_depth=1),
+    BoostingClassifier(n_estimators=20, missing="error", max_depth=1),
+    BoostingClassifier(n_estimators=20, max_bins=None, n_jobs=1, max_depth=1),
+    BoostingClassifier("exponential", n_estimators=20, max_depth=1),
+    BoostingClassifier(
+        "exponential", n_estimators=5, stump="discrete", step="line_search", max_depth=1
+    ),
+    BoostingClassifier("squared", max_depth=1),
+    BoostingClassifier("truncated_squared", n_estimators=20, learning_rate=0.5, max_depth=1),
+    BoostingClassifier(
+        "hinge", step="constant", max_depth=1
+    ),  # a hundred rounds: margins grow to 1 slowly
+    BoostingRegressor(max_depth=1),
+    BoostingRegressor(n_estimators=20, missing="learn", max_depth=1),
+    BoostingRegressor(n_estimators=20, missing="error", max_depth=1),
+    BoostingRegressor(n_estimators=20, max_bins=None, n_jobs=1, max_depth=1),
+    BoostingRegressor("absolute", n_estimators=8, learning_rate=0.5, max_depth=1),
+    BoostingRegressor("huber", n_estimators=10, max_depth=1),
+    BoostingRegressor("quantile", n_estimators=8, learning_rate=0.5, max_depth=1),
+    BoostingRegressor("poisson", n_estimators=10, step="newton", max_depth=1),
 ]
 
 

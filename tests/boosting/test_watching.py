@@ -29,6 +29,7 @@ from ensemble_gpu.losses import (
     TruncatedSquared,
     regression_loss,
 )
+from tests.boosters import plain
 from tests.datasets import Data, random_data
 from tests.libraries import Jax, Torch
 from tests.places import Place
@@ -57,7 +58,7 @@ VALIDATION_NUMBERS = {"X_val": OTHER_NUMBERS.X, "y_val": OTHER_NUMBERS.y}
 
 def classifier(loss: str = "logistic", **params: Any) -> BoostingClassifier:
     step = "newton" if CLASSIFICATION[loss].has_hessian else "line_search"
-    return BoostingClassifier(loss, **{"n_estimators": 10, "step": step, **params})
+    return BoostingClassifier(loss, **plain({"n_estimators": 10, "step": step, **params}))
 
 
 # --- the validation loss is the estimator's ---------------------------------------------------
@@ -68,7 +69,7 @@ def classifier(loss: str = "logistic", **params: Any) -> BoostingClassifier:
 def test_both_histories_of_a_regressor_are_the_mean_of_its_loss(loss, weighted):
     weights = NUMBERS.with_weights().weights if weighted else None
     weights_val = OTHER_NUMBERS.with_weights().weights if weighted else None
-    estimator = BoostingRegressor(loss, n_estimators=10)
+    estimator = BoostingRegressor(loss, n_estimators=10, max_depth=1)
     estimator.fit(
         NUMBERS.X, NUMBERS.y, weights, **VALIDATION_NUMBERS, sample_weight_val=weights_val
     )
@@ -117,10 +118,10 @@ def test_the_logistic_validation_loss_is_the_log_loss(n_classes):
 @pytest.mark.parametrize(
     ("estimator", "train", "validation"),
     [
-        (BoostingClassifier(learning_rate=1.0), TRAIN, VALIDATION),
-        (BoostingClassifier("squared", learning_rate=1.0), TRAIN, VALIDATION),
-        (BoostingRegressor(learning_rate=1.0), NUMBERS, VALIDATION_NUMBERS),
-        (BoostingRegressor("huber", learning_rate=1.0), NUMBERS, VALIDATION_NUMBERS),
+        (BoostingClassifier(learning_rate=1.0, max_depth=1), TRAIN, VALIDATION),
+        (BoostingClassifier("squared", learning_rate=1.0, max_depth=1), TRAIN, VALIDATION),
+        (BoostingRegressor(learning_rate=1.0, max_depth=1), NUMBERS, VALIDATION_NUMBERS),
+        (BoostingRegressor("huber", learning_rate=1.0, max_depth=1), NUMBERS, VALIDATION_NUMBERS),
     ],
     ids=["logistic", "squared margin", "squared", "huber"],
 )
@@ -137,7 +138,7 @@ def test_early_stopping_keeps_the_best_round(estimator, train, validation, patie
 
 
 def test_without_early_stopping_all_rounds_are_kept_and_watched():
-    estimator = BoostingRegressor(learning_rate=1.0, n_estimators=60)
+    estimator = BoostingRegressor(learning_rate=1.0, n_estimators=60, max_depth=1)
     estimator.fit(NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS)
     assert estimator.n_estimators_ == len(estimator.history_.validation) == 60
     assert estimator.history_.validation.argmin() < 59
@@ -160,12 +161,14 @@ def test_held_out_rows_depend_on_the_seed_alone(kind):
 def test_held_out_rows_are_not_trained_on():
     """Half of 40 targets are held out, whatever their values: the constant is of the others."""
     y = np.arange(40.0)
-    estimator = BoostingRegressor(early_stopping=True, validation_fraction=0.5, random_state=0)
+    estimator = BoostingRegressor(
+        early_stopping=True, validation_fraction=0.5, random_state=0, max_depth=1
+    )
     estimator.fit(np.zeros((40, 1)), y)
     seen: list[np.ndarray] = []
     watcher = BoostingRegressor(
         n_estimators=1, early_stopping=True, validation_fraction=0.5, random_state=0,
-        metric=lambda truth, prediction: seen.append(truth) or 0.0,
+        metric=lambda truth, prediction: seen.append(truth) or 0.0,max_depth=1
     )  # fmt: skip
     watcher.fit(y[:, None], y)
     assert len(seen[0]) == 20
@@ -190,7 +193,11 @@ class Recorder:
 def test_the_lowest_metric_wins():
     answers = [5.0, 4.0, 4.5, 2.0, 3.0, 3.0, 3.0, 3.0]
     estimator = BoostingRegressor(
-        metric=Recorder(answers), early_stopping=True, n_iter_no_change=3, n_estimators=50
+        metric=Recorder(answers),
+        early_stopping=True,
+        n_iter_no_change=3,
+        n_estimators=50,
+        max_depth=1,
     )
     estimator.fit(NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS)
     assert estimator.n_estimators_ == 4
@@ -200,7 +207,7 @@ def test_the_lowest_metric_wins():
 def test_a_metric_of_scikit_learn_is_watched():
     estimator = BoostingRegressor(
         "squared", metric=mean_absolute_error, early_stopping=True, n_iter_no_change=4,
-        n_estimators=40,
+        n_estimators=40,max_depth=1
     )  # fmt: skip
     estimator.fit(NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS)
     stages = estimator.staged_predict(OTHER_NUMBERS.X)
@@ -232,7 +239,7 @@ def test_a_metric_gets_labels_and_probabilities_where_x_lives(place: Place, give
 
 def test_a_metric_of_a_regressor_gets_numbers_where_x_lives(place: Place):
     metric = Recorder()
-    estimator = BoostingRegressor("poisson", n_estimators=2, metric=metric)
+    estimator = BoostingRegressor("poisson", n_estimators=2, metric=metric, max_depth=1)
     validation = {name: place.put(a) for name, a in VALIDATION_NUMBERS.items()}
     weights = OTHER_NUMBERS.with_weights().weights
     estimator.fit(
@@ -281,7 +288,7 @@ def test_a_metric_gets_arrays_of_another_library(name):
     library.check(classes.calls[0][0], "int64" if name == "torch" else "int32")
     library.check(classes.calls[0][1], wide)
     np.testing.assert_array_equal(library.host(classes.calls[0][0]), OTHER.y)
-    BoostingRegressor(n_estimators=2, metric=numbers).fit(
+    BoostingRegressor(n_estimators=2, metric=numbers, max_depth=1).fit(
         X, library.put(NUMBERS.y), X_val=X_val, y_val=library.put(OTHER_NUMBERS.y),
         sample_weight_val=library.put(np.ones(90)),
     )  # fmt: skip
@@ -297,9 +304,9 @@ def test_the_training_loss_is_recorded_where_somebody_watches():
     """Always with the squared loss and AdaBoost, which know it for nothing."""
     X, y = NUMBERS.X, NUMBERS.y
     for estimator, length in [
-        (BoostingRegressor("huber", n_estimators=5), 0),
-        (BoostingRegressor("huber", n_estimators=5, callbacks=[lambda info: None]), 5),
-        (BoostingRegressor(n_estimators=5), 5),
+        (BoostingRegressor("huber", n_estimators=5, max_depth=1), 0),
+        (BoostingRegressor("huber", n_estimators=5, callbacks=[lambda info: None], max_depth=1), 5),
+        (BoostingRegressor(n_estimators=5, max_depth=1), 5),
     ]:
         history = estimator.fit(X, y).history_
         assert (len(history.training), len(history.validation)) == (length, 0)
@@ -308,13 +315,15 @@ def test_the_training_loss_is_recorded_where_somebody_watches():
 
 
 def test_watching_does_not_change_the_model():
-    plain = BoostingRegressor("huber", n_estimators=8).fit(NUMBERS.X, NUMBERS.y)
-    watched = BoostingRegressor("huber", n_estimators=8, callbacks=[lambda info: None])
+    plain = BoostingRegressor("huber", n_estimators=8, max_depth=1).fit(NUMBERS.X, NUMBERS.y)
+    watched = BoostingRegressor("huber", n_estimators=8, callbacks=[lambda info: None], max_depth=1)
     assert watched.fit(NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS).model_ == plain.model_
 
 
 def test_training_losses_of_a_subsample_are_those_of_all_rows():
-    estimator = BoostingRegressor("huber", n_estimators=6, subsample=0.5, random_state=0)
+    estimator = BoostingRegressor(
+        "huber", n_estimators=6, subsample=0.5, random_state=0, max_depth=1
+    )
     estimator.set_params(callbacks=[lambda info: None]).fit(NUMBERS.X, NUMBERS.y)
     value = regression_loss("huber").value
     stages = estimator.model_.staged(NUMBERS.X)
@@ -347,7 +356,9 @@ def test_a_callback_sees_round_stump_and_both_losses(n_classes):
 
 def test_a_callback_sees_a_training_loss_but_no_validation_loss_without_rows_for_it():
     seen: list[RoundInfo] = []
-    BoostingRegressor("huber", n_estimators=2, callbacks=[seen.append]).fit(NUMBERS.X, NUMBERS.y)
+    BoostingRegressor("huber", n_estimators=2, callbacks=[seen.append], max_depth=1).fit(
+        NUMBERS.X, NUMBERS.y
+    )
     assert [info.validation_loss for info in seen] == [None, None]
     assert seen[1].training_loss < seen[0].training_loss
 
@@ -357,8 +368,8 @@ def test_what_a_callback_does_to_the_values_does_not_reach_the_model():
         with suppress(ValueError):  # read-only is as good
             info.values[:] = 0.0
 
-    plain = BoostingRegressor("huber", n_estimators=4).fit(NUMBERS.X, NUMBERS.y)
-    spoilt = BoostingRegressor("huber", n_estimators=4, callbacks=[spoil])
+    plain = BoostingRegressor("huber", n_estimators=4, max_depth=1).fit(NUMBERS.X, NUMBERS.y)
+    spoilt = BoostingRegressor("huber", n_estimators=4, callbacks=[spoil], max_depth=1)
     assert spoilt.fit(NUMBERS.X, NUMBERS.y).model_ == plain.model_
 
 
@@ -395,7 +406,7 @@ def fail() -> None:
 )  # fmt: skip
 def test_every_callback_is_closed_once_however_the_fit_ends(act, error):
     callbacks = [Closing(), Closing(act), Closing()]
-    estimator = BoostingRegressor("huber", n_estimators=6, callbacks=callbacks)
+    estimator = BoostingRegressor("huber", n_estimators=6, callbacks=callbacks, max_depth=1)
     if error is None:
         estimator.fit(NUMBERS.X, NUMBERS.y)
     else:
@@ -418,7 +429,7 @@ def test_a_callback_is_closed_when_the_metric_fails():
 def test_the_tqdm_bar_counts_the_rounds_and_shows_the_losses():
     stream = io.StringIO()
     bar = TqdmBar(file=stream, desc="boost", mininterval=0, ncols=100)
-    BoostingRegressor(n_estimators=20, callbacks=[bar]).fit(
+    BoostingRegressor(n_estimators=20, callbacks=[bar], max_depth=1).fit(
         NUMBERS.X, NUMBERS.y, **VALIDATION_NUMBERS
     )
     frames = [frame for frame in stream.getvalue().split("\r") if frame.strip()]
@@ -435,17 +446,17 @@ def test_the_tqdm_bar_stays_where_the_fit_stopped_and_serves_the_next_fit():
     stream = io.StringIO()
     bar = TqdmBar(file=stream, mininterval=0)
     stop = [bar, lambda info: info.round == 3]
-    BoostingRegressor(n_estimators=20, callbacks=stop).fit(NUMBERS.X, NUMBERS.y)
+    BoostingRegressor(n_estimators=20, callbacks=stop, max_depth=1).fit(NUMBERS.X, NUMBERS.y)
     assert "3/20" in stream.getvalue().split("\r")[-1]
     assert stream.getvalue().endswith("\n")
-    BoostingRegressor(n_estimators=4, callbacks=[bar]).fit(NUMBERS.X, NUMBERS.y)
+    BoostingRegressor(n_estimators=4, callbacks=[bar], max_depth=1).fit(NUMBERS.X, NUMBERS.y)
     assert "4/4" in stream.getvalue().split("\r")[-1]
 
 
 def test_without_tqdm_the_bar_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    estimator = BoostingRegressor(n_estimators=2, callbacks=[TqdmBar()])
+    estimator = BoostingRegressor(n_estimators=2, callbacks=[TqdmBar()], max_depth=1)
     with pytest.raises(ImportError, match=r"pip install 'ensemble_gpu\[progress\]'"):
         estimator.fit(NUMBERS.X, NUMBERS.y)
 

@@ -13,6 +13,7 @@ from ensemble_gpu import AdaBoostClassifier, BoostingClassifier
 from ensemble_gpu.bagging.bagging import BaggingClassifier
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier
 from ensemble_gpu.trees.tree import DecisionTreeClassifier
+from tests.boosters import plain
 from tests.datasets import fitted_state
 
 N = 30
@@ -23,8 +24,8 @@ DAYS = pd.date_range("2024-01-01", periods=N)
 
 KINDS: dict[str, Any] = {
     "adaboost": lambda **p: AdaBoostClassifier(n_estimators=2, **p),
-    "boosting": lambda **p: BoostingClassifier(n_estimators=2, **p),
-    "boosted trees": lambda **p: BoostingClassifier(n_estimators=2, max_depth=2, **p),
+    "boosting": lambda **p: BoostingClassifier(n_estimators=2, **plain(p)),
+    "boosted trees": lambda **p: BoostingClassifier(n_estimators=2, **plain(p, max_depth=2)),
     "tree": DecisionTreeClassifier,
     "forest": lambda **p: RandomForestClassifier(2, **p),
     "bagging": lambda **p: BaggingClassifier(n_estimators=2, **p),

@@ -23,7 +23,7 @@ def estimators():
     bagging.estimator_ = bagging.estimator
     return [
         DecisionTreeRegressor(categorical_features=[1]),
-        BoostingRegressor(categorical_features=[1]),
+        BoostingRegressor(categorical_features=[1], max_depth=1),
         bagging,
     ]
 
@@ -81,7 +81,7 @@ def test_where_the_work_is_done_follows_the_engine_and_home_stays():
 
 def test_validation_rows_are_read_as_training_rows_are():
     frame = pd.DataFrame({"x": [0.0, 1.0, 2.0], "c": pd.Categorical(["b", "a", "b"])})
-    estimator = BoostingRegressor()
+    estimator = BoostingRegressor(max_depth=1)
     reading = read(estimator, frame, [1.0, 2.0, 3.0], None)
     categories = reading.encoded(255)[1]
     later = pd.DataFrame({"x": [4.0, 5.0], "c": pd.Categorical(["a", "new"])})

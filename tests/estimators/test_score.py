@@ -23,7 +23,7 @@ NAMES = np.array(["no", "yes"])
 
 KINDS: dict[str, Any] = {
     "adaboost": lambda: AdaBoostClassifier(n_estimators=3),
-    "boosting": lambda: BoostingClassifier(n_estimators=3),
+    "boosting": lambda: BoostingClassifier(n_estimators=3, max_depth=1),
     "tree": lambda: DecisionTreeClassifier(max_depth=2),
     "forest": lambda: RandomForestClassifier(3, max_depth=2, random_state=0),
     "bagging": lambda: BaggingClassifier(DecisionTreeClassifier(max_depth=2), 3, random_state=0),

@@ -31,6 +31,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION, CustomLoss
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
+from tests.boosters import plain
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.places import DEVICE, NARROW, Place
@@ -82,7 +83,7 @@ EXACT = [
 def test_one_round_of_the_squared_loss_is_the_regression_tree_of_scikit_learn(size, weighted):
     data = untied()
     weights = data.weights if weighted else None
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **size)
+    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **plain(size))
     ours.fit(data.X, data.y, weights)
     peer = PeerTree(random_state=0, **size).fit(data.X, data.y, weights)
     assert same_partition(ours.model_.apply(data.X)[:, 0], peer.apply(data.X))
@@ -121,7 +122,12 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_plain_numpy(engine, rat
     data = untied(100, 3)
     data = Data(data.X, (data.y > 0.0).astype(np.int64), data.weights)
     ours = BoostingClassifier(
-        max_depth=3, n_estimators=n_rounds, learning_rate=rate, max_bins=None
+        max_depth=3,
+        n_estimators=n_rounds,
+        learning_rate=rate,
+        max_bins=None,
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(data.X, data.y, data.weights)
     share = np.average(data.y, weights=data.weights)
     expected = logistic_rounds(data, np.log(share / (1.0 - share)), rate, 3, n_rounds)
@@ -131,7 +137,7 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_plain_numpy(engine, rat
 @pytest.mark.parametrize("size", [{"max_depth": 3}, {"max_leaf_nodes": 9}], ids=str)
 def test_gains_and_importances_are_those_of_the_splits(size):
     data = untied()
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **size)
+    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **plain(size))
     ours.fit(data.X, data.y)
     fall = np.var(data.y) - np.mean((data.y - ours.predict(data.X)) ** 2)
     assert ours.errors_[0] == pytest.approx(2.0 * len(data.y) * fall, rel=1e-6)
@@ -162,7 +168,7 @@ def both(ours: Any, peer: Any, X: np.ndarray, y: np.ndarray) -> list[np.ndarray]
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_log_loss_of_two_classes_is_that_of_hist_gradient_boosting(size):
     X, y = load_breast_cancer(return_X_y=True)
-    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **size)
+    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **plain(size))
     found = both(ours, HistGradientBoostingClassifier(**PEER | size), X, y)
     assert log_loss(y, found[0]) == pytest.approx(log_loss(y, found[1]), rel=0.06)
 
@@ -170,7 +176,7 @@ def test_log_loss_of_two_classes_is_that_of_hist_gradient_boosting(size):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     X, y = load_diabetes(return_X_y=True)
-    ours = BoostingRegressor(n_estimators=30, n_jobs=1, **size)
+    ours = BoostingRegressor(n_estimators=30, n_jobs=1, **plain(size))
     found = both(ours, HistGradientBoostingRegressor(**PEER | size), X, y)
     errors = [mean_squared_error(y, p) for p in found]
     assert errors[0] == pytest.approx(errors[1], rel=0.04)
@@ -181,7 +187,7 @@ def test_poisson_deviance_is_that_of_hist_gradient_boosting(size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     y = rng.poisson(np.exp(0.5 * X[:, 0] + np.sin(X[:, 1]) + 0.3)).astype(float)
-    ours = BoostingRegressor("poisson", step="newton", n_estimators=30, n_jobs=1, **size)
+    ours = BoostingRegressor("poisson", step="newton", n_estimators=30, n_jobs=1, **plain(size))
     found = both(ours, HistGradientBoostingRegressor(loss="poisson", **PEER | size), X, y)
     deviances = [mean_poisson_deviance(y, p) for p in found]
     assert deviances[0] == pytest.approx(deviances[1], rel=0.02)
@@ -194,7 +200,7 @@ def test_log_loss_of_three_classes_is_no_worse_than_that_of_hist_gradient_boosti
     # a round of the peer is a tree for each class, ours one tree with three values: three rounds
     X, y = load(return_X_y=True)
     peer = HistGradientBoostingClassifier(**PEER | size | {"max_iter": 10})
-    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **size)
+    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **plain(size))
     found = both(ours, peer, X, y)
     assert log_loss(y, found[0]) <= log_loss(y, found[1])
 
@@ -245,7 +251,7 @@ def test_a_line_search_looks_at_all_rows_although_some_were_drawn(loss):
     data = positive(random_data(n=150))
     model = BoostingRegressor(
         loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2,
-        callbacks=[lambda info: None], random_state=0,
+        callbacks=[lambda info: None], random_state=0, min_samples_leaf=1, min_hessian=0.0,
     ).fit(data.X, data.y)  # fmt: skip
     history = model.history_.training
     assert (np.diff(history) <= 1e-12 * history[:-1]).all()
@@ -416,7 +422,13 @@ def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engi
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_adversarial_data_gives_one_finite_model_on_both_engines(name):
     data = ADVERSARIAL[name]()
-    estimator = BoostingClassifier(max_depth=3, n_estimators=5, callbacks=[lambda info: None])
+    estimator = BoostingClassifier(
+        max_depth=3,
+        n_estimators=5,
+        callbacks=[lambda info: None],
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     here = estimator.fit(data.X, data.y, data.weights).model_
     for array in (here.nodes.value, here.intercept, estimator.errors_, here(data.X)):
         assert np.isfinite(array).all()
@@ -443,7 +455,7 @@ def test_another_seed_draws_other_rows_and_features():
     data = random_data(n=150)
     for params in ({"subsample": 0.5}, {"max_features": 2}):
         fits = [
-            BoostingClassifier(max_depth=3, n_estimators=3, random_state=seed, **params)
+            BoostingClassifier(n_estimators=3, random_state=seed, **plain(params, max_depth=3))
             for seed in (0, 0, 1)
         ]
         one, again, other = (estimator.fit(data.X, data.y).model_ for estimator in fits)
@@ -452,7 +464,14 @@ def test_another_seed_draws_other_rows_and_features():
 
 def test_a_tree_grows_from_the_rows_that_were_drawn():
     data = random_data(n=1000)
-    model = BoostingClassifier(max_depth=3, n_estimators=6, subsample=0.3, random_state=0)
+    model = BoostingClassifier(
+        max_depth=3,
+        n_estimators=6,
+        subsample=0.3,
+        random_state=0,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     model.fit(data.X, data.y)
     rows = model.model_.nodes.n_samples[model.model_.starts]
     assert (np.abs(rows - 300) < 60).all()
@@ -462,7 +481,12 @@ def test_a_tree_grows_from_the_rows_that_were_drawn():
 def test_rows_that_give_no_tree_are_drawn_again():
     data = random_data(n=400)
     model = BoostingClassifier(
-        max_depth=2, min_samples_leaf=20, subsample=0.1, n_estimators=40, random_state=0
+        max_depth=2,
+        min_samples_leaf=20,
+        subsample=0.1,
+        n_estimators=40,
+        random_state=0,
+        min_hessian=0.0,
     ).fit(data.X, data.y)
     assert model.n_estimators_ == 40
     assert (model.model_.nodes.n_samples[model.model_.starts] >= 40).all()
@@ -470,7 +494,14 @@ def test_rows_that_give_no_tree_are_drawn_again():
 
 def test_one_feature_for_each_node_still_uses_them_all():
     data = untied()
-    model = BoostingRegressor(max_depth=3, max_features=1, n_estimators=10, random_state=0)
+    model = BoostingRegressor(
+        max_depth=3,
+        max_features=1,
+        n_estimators=10,
+        random_state=0,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     nodes = model.fit(data.X, data.y).model_.nodes
     inner = nodes.feature != LEAF
     share = np.bincount(nodes.feature[inner], minlength=5) / inner.sum()
@@ -493,10 +524,10 @@ def test_constraints_make_trees_monotone(kind, size):
     data = untied()
     params = {"n_estimators": 12, "learning_rate": 0.5, **size}
     if kind == "logistic":
-        estimator: Any = BoostingClassifier(**params)
+        estimator: Any = BoostingClassifier(**plain(params))
         data = Data(data.X, (data.y > 0.0).astype(np.int64))
     else:
-        estimator = BoostingRegressor(kind, **params)
+        estimator = BoostingRegressor(kind, **plain(params))
         data = positive(data)
     free = estimator.fit(data.X, data.y).model_
     assert (rises(free, data.X, 0) < 0.0).any()
@@ -512,7 +543,14 @@ def test_a_monotone_child_without_curvature_stays_finite_and_small():
     X = np.repeat([[0.0], [1.0]], [60, 240], axis=0)
     y = np.where(X[:, 0] == 0.0, -100.0, np.tile([0.1, 0.4], 150))
     model = BoostingRegressor(
-        "huber", step="newton", max_depth=2, n_estimators=3, learning_rate=1.0, monotonic_cst=[1]
+        "huber",
+        step="newton",
+        max_depth=2,
+        n_estimators=3,
+        learning_rate=1.0,
+        monotonic_cst=[1],
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(X, y)
     assert np.abs(model.predict(X)).max() <= 100.0
 
@@ -524,20 +562,26 @@ def test_missing_values_learn_a_side(missing):
     X = data.X.copy()
     X[gone, 3] = np.nan
     y = (gone ^ (data.X[:, 0] > 0.0)).astype(np.int64)  # which side depends on the node
-    model = BoostingClassifier(max_depth=2, n_estimators=40, missing=missing).fit(X, y)
+    model = BoostingClassifier(
+        max_depth=2, n_estimators=40, missing=missing, min_samples_leaf=1, min_hessian=0.0
+    ).fit(X, y)
     assert model.score(X, y) == 1.0
 
 
 def test_missing_values_that_training_had_not_go_to_the_child_with_more_rows():
     X = np.arange(10.0)[:, None]
     for cut, side in ((3, 9.0), (7, 0.0)):
-        model = BoostingRegressor(max_depth=2, n_estimators=1).fit(X, X[:, 0] >= cut)
+        model = BoostingRegressor(
+            max_depth=2, n_estimators=1, min_samples_leaf=1, min_hessian=0.0
+        ).fit(X, X[:, 0] >= cut)
         assert model.predict([[np.nan]]) == model.predict([[side]])
 
 
 def test_missing_values_are_refused_where_they_are_errors():
     with pytest.raises(ValueError, match="missing"):
-        BoostingRegressor(max_depth=2, missing="error").fit([[1.0], [np.nan], [2.0]], [1, 2, 3])
+        BoostingRegressor(max_depth=2, missing="error", min_samples_leaf=1, min_hessian=0.0).fit(
+            [[1.0], [np.nan], [2.0]], [1, 2, 3]
+        )
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[3], CASES[5], CASES[9], CASES[12]], ids=str)
@@ -561,15 +605,23 @@ def test_a_row_of_weight_zero_is_as_if_absent(case):
 
 def test_as_many_leaves_as_the_depth_allows_change_nothing():
     data = random_data(3, n=150)
-    deep = BoostingClassifier(max_depth=3, n_estimators=5).fit(data.X, data.y).model_
-    both = BoostingClassifier(max_depth=3, max_leaf_nodes=8, n_estimators=5).fit(data.X, data.y)
+    deep = (
+        BoostingClassifier(max_depth=3, n_estimators=5, min_samples_leaf=1, min_hessian=0.0)
+        .fit(data.X, data.y)
+        .model_
+    )
+    both = BoostingClassifier(
+        max_depth=3, max_leaf_nodes=8, n_estimators=5, min_samples_leaf=1, min_hessian=0.0
+    ).fit(data.X, data.y)
     assert both.model_ == deep
 
 
 @pytest.mark.parametrize("size", [{"max_depth": 4}, {"max_leaf_nodes": 11}, {}], ids=str)
 def test_sizes_are_kept(size):
     data = random_data(n=300)
-    model = BoostingClassifier(min_samples_leaf=12, n_estimators=8, **size).fit(data.X, data.y)
+    model = BoostingClassifier(n_estimators=8, **plain(size, min_samples_leaf=12)).fit(
+        data.X, data.y
+    )
     forest = model.model_
     leaves = forest.apply(data.X)
     for t in range(len(forest)):
@@ -597,7 +649,7 @@ def test_single_splits_are_stumps_and_more_are_forests(estimator):
 def test_a_single_split_of_a_tree_is_the_stump():
     data = untied()
     X, y = data.X.repeat(2, axis=0), data.y.repeat(2)  # no leaf has a single row
-    stump = BoostingRegressor(n_estimators=10, max_bins=None).fit(X, y)
+    stump = BoostingRegressor(n_estimators=10, max_bins=None, max_depth=1).fit(X, y)
     tree = clone(stump).set_params(min_samples_leaf=2).fit(X, y)
     assert isinstance(stump.model_, AdditiveModel)
     assert isinstance(tree.model_, Forest)
@@ -633,13 +685,15 @@ def test_bad_sizes_are_refused_and_leave_nothing_behind(estimator, name, value, 
 def test_discrete_trees_are_refused(size):
     data = random_data(n=40)
     with pytest.raises(ValueError, match=r"stump='discrete' is for stumps; .* ask for trees"):
-        BoostingClassifier(stump="discrete", **size).fit(data.X, data.y)
+        BoostingClassifier(stump="discrete", **plain(size)).fit(data.X, data.y)
 
 
 def test_monotone_trees_of_three_classes_are_refused():
     data = random_data(3, n=60)
     with pytest.raises(ValueError, match="monotonic_cst is for two classes; y holds 3 classes"):
-        BoostingClassifier(max_depth=2, monotonic_cst=[1, 0, 0, 0, 0, 0]).fit(data.X, data.y)
+        BoostingClassifier(
+            max_depth=2, monotonic_cst=[1, 0, 0, 0, 0, 0], min_samples_leaf=1, min_hessian=0.0
+        ).fit(data.X, data.y)
 
 
 # --- stages, watching, scikit-learn ------------------------------------------------------------
@@ -648,9 +702,14 @@ def test_monotone_trees_of_three_classes_are_refused():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_stages_are_the_first_rounds_to_the_last_bit(n_classes):
     data = random_data(n_classes, n=120).with_missing()
-    model = BoostingClassifier(max_depth=3, n_estimators=7).fit(data.X, data.y)
+    model = BoostingClassifier(
+        max_depth=3, n_estimators=7, min_samples_leaf=1, min_hessian=0.0
+    ).fit(data.X, data.y)
     short = [
-        BoostingClassifier(max_depth=3, n_estimators=n).fit(data.X, data.y) for n in range(1, 8)
+        BoostingClassifier(max_depth=3, n_estimators=n, min_samples_leaf=1, min_hessian=0.0).fit(
+            data.X, data.y
+        )
+        for n in range(1, 8)
     ]
     for name in ("predict", "predict_proba", "decision_function"):
         stages = list(getattr(model, f"staged_{name}")(data.X))
@@ -672,7 +731,13 @@ def noisy(seed: int, n: int) -> Data:
 def test_early_stopping_keeps_the_best_round(engine):
     train, other = noisy(1, 160), noisy(2, 90)
     model = BoostingClassifier(
-        max_depth=3, n_estimators=60, early_stopping=True, n_iter_no_change=4, learning_rate=0.5
+        max_depth=3,
+        n_estimators=60,
+        early_stopping=True,
+        n_iter_no_change=4,
+        learning_rate=0.5,
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(train.X, train.y, X_val=other.X, y_val=other.y)
     history = model.validation_loss_
     assert model.n_estimators_ == len(model.model_) == history.argmin() + 1
@@ -680,13 +745,26 @@ def test_early_stopping_keeps_the_best_round(engine):
     assert "validation loss" in model.stop_reason_
     stages = [log_loss(other.y, p) for p in model.staged_predict_proba(other.X)]
     np.testing.assert_allclose(history[: len(stages)], stages, rtol=1e-9)
-    full = BoostingClassifier(max_depth=3, n_estimators=model.n_estimators_, learning_rate=0.5)
+    full = BoostingClassifier(
+        max_depth=3,
+        n_estimators=model.n_estimators_,
+        learning_rate=0.5,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     assert full.fit(train.X, train.y).model_ == model.model_
 
 
 def test_history_is_the_training_loss_after_each_round():
     data = untied()
-    model = BoostingRegressor(max_leaf_nodes=6, n_estimators=8, callbacks=[lambda info: None])
+    model = BoostingRegressor(
+        max_leaf_nodes=6,
+        n_estimators=8,
+        callbacks=[lambda info: None],
+        max_depth=None,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+    )
     model.fit(data.X, data.y, data.weights)
     expected = [
         np.average((data.y - F) ** 2, weights=data.weights) for F in model.staged_predict(data.X)
@@ -699,7 +777,11 @@ def test_history_is_the_training_loss_after_each_round():
 def test_callbacks_are_told_of_each_tree():
     data, seen = random_data(3, n=120), []
     model = BoostingClassifier(
-        max_depth=2, n_estimators=20, callbacks=[lambda info: seen.append(info) or len(seen) == 5]
+        max_depth=2,
+        n_estimators=20,
+        callbacks=[lambda info: seen.append(info) or len(seen) == 5],
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(data.X, data.y)
     assert model.n_estimators_ == 5
     assert "callback" in model.stop_reason_
@@ -723,7 +805,9 @@ def test_callbacks_are_told_of_each_tree():
 
 def test_a_constant_target_has_no_rounds(engine):
     X = random_data(n=60).X
-    model = BoostingRegressor(max_depth=3).fit(X, np.full(60, 2.5))
+    model = BoostingRegressor(max_depth=3, min_samples_leaf=1, min_hessian=0.0).fit(
+        X, np.full(60, 2.5)
+    )
     assert model.n_estimators_ == len(model.model_) == 0
     assert model.stop_reason_ == "no tree lowers the loss any further"
     np.testing.assert_array_equal(model.predict(X), 2.5)
@@ -734,7 +818,9 @@ def test_a_constant_target_has_no_rounds(engine):
 def test_importances_are_shares_of_the_used_features():
     data = random_data(3, n=120)
     data.X[:, 2] = 0.0
-    model = BoostingClassifier(max_depth=3, n_estimators=10).fit(data.X, data.y)
+    model = BoostingClassifier(
+        max_depth=3, n_estimators=10, min_samples_leaf=1, min_hessian=0.0
+    ).fit(data.X, data.y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert (model.feature_importances_ >= 0.0).all()
     assert model.feature_importances_[2] == 0.0
@@ -762,8 +848,10 @@ def test_a_model_from_numpy_predicts_on_every_namespace_and_device(place: Place,
 
 
 CHECKED = [
-    BoostingClassifier(max_depth=3, n_estimators=5),
-    BoostingRegressor(max_leaf_nodes=5, n_estimators=5),
+    BoostingClassifier(max_depth=3, n_estimators=5, min_samples_leaf=1, min_hessian=0.0),
+    BoostingRegressor(
+        max_leaf_nodes=5, n_estimators=5, max_depth=None, min_samples_leaf=1, min_hessian=0.0
+    ),
 ]
 
 

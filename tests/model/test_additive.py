@@ -215,8 +215,14 @@ def gradient_model(n_classes: int = 1) -> AdditiveModel:
     """Values that are multiples of one quantum, so that sums are exact in any order."""
     data = random_data(max(2, n_classes)).with_missing()
     if n_classes == 1:
-        return BoostingRegressor("huber", n_estimators=25).fit(data.X, data.X[:, 0]).model_
-    return BoostingClassifier(n_estimators=25, missing="learn").fit(data.X, data.y).model_
+        return (
+            BoostingRegressor("huber", n_estimators=25, max_depth=1)
+            .fit(data.X, data.X[:, 0])
+            .model_
+        )
+    return (
+        BoostingClassifier(n_estimators=25, missing="learn", max_depth=1).fit(data.X, data.y).model_
+    )
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 4])

@@ -133,7 +133,7 @@ def test_missing_matplotlib_is_named_with_its_extra(monkeypatch, two):
 def watched():
     """A classifier that has begun to learn its training rows by heart."""
     X, y = load_breast_cancer(return_X_y=True)
-    model = BoostingClassifier(n_estimators=80, learning_rate=0.5)
+    model = BoostingClassifier(n_estimators=80, learning_rate=0.5, max_depth=1)
     return model.fit(X[:300], y[:300], X_val=X[300:], y_val=y[300:])
 
 
@@ -161,7 +161,7 @@ def test_the_history_is_drawn_with_its_best_round(watched, how):
 
 def test_a_history_without_validation_has_one_curve_and_draws_on_the_axes_given():
     X, y = load_diabetes(return_X_y=True)
-    model = BoostingRegressor(n_estimators=20).fit(X, y)
+    model = BoostingRegressor(n_estimators=20, max_depth=1).fit(X, y)
     _, ax = plt.subplots()
     assert model.history_.plot(ax=ax) is ax
     (line,) = ax.get_lines()
@@ -170,7 +170,7 @@ def test_a_history_without_validation_has_one_curve_and_draws_on_the_axes_given(
 
 def test_an_empty_history_says_how_to_fill_it(two):
     _, X, y = two
-    model = BoostingClassifier(n_estimators=3).fit(X, y)
+    model = BoostingClassifier(n_estimators=3, max_depth=1).fit(X, y)
     for draw in (model.history_.plot, lambda: plotting.plot_history(model)):
         with pytest.raises(ValueError, match="history is empty") as caught:
             draw()
@@ -182,7 +182,7 @@ def test_an_empty_history_says_how_to_fill_it(two):
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_shape_functions_of_a_regressor_are_its_tables(loss):
     X, y = load_diabetes(return_X_y=True)
-    model = BoostingRegressor(loss, n_estimators=30, learning_rate=0.5).fit(X, y)
+    model = BoostingRegressor(loss, n_estimators=30, learning_rate=0.5, max_depth=1).fit(X, y)
     figure = plotting.plot_shape_functions(model, n_features=2, X=X)
     top = np.argsort(-model.feature_importances_, kind="stable")[:2]
     for f, ax in zip(top, figure.axes, strict=True):
@@ -196,7 +196,7 @@ def test_shape_functions_of_a_regressor_are_its_tables(loss):
 
 def test_shape_functions_of_a_boosted_classifier_name_the_classes():
     X, y = load_wine(return_X_y=True)
-    model = BoostingClassifier(n_estimators=10).fit(X, np.array(["a", "b", "c"])[y])
+    model = BoostingClassifier(n_estimators=10, max_depth=1).fit(X, np.array(["a", "b", "c"])[y])
     figure = plotting.plot_shape_functions(model, n_features=3)
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
     figure.canvas.draw()
@@ -205,7 +205,7 @@ def test_shape_functions_of_a_boosted_classifier_name_the_classes():
 @pytest.mark.parametrize("draw", [plotting.plot_learning_curve, plotting.plot_margins])
 def test_curves_of_classes_refuse_a_regressor_and_leave_no_empty_picture(draw):
     X, y = load_diabetes(return_X_y=True)
-    model = BoostingRegressor(n_estimators=2).fit(X, y)
+    model = BoostingRegressor(n_estimators=2, max_depth=1).fit(X, y)
     with pytest.raises(TypeError, match=r"boosted classifier .*; got BoostingRegressor"):
         draw(model, X, y)
     assert not plt.get_fignums()

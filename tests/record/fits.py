@@ -62,9 +62,11 @@ ADABOOST = {
 _GRADIENT = {
     "n_estimators": 15,
     "learning_rate": 0.3,
-    "max_depth": None,
+    "max_depth": 1,
     "max_leaf_nodes": None,
     "min_samples_leaf": 1,
+    "min_hessian": 0.0,
+    "l2_regularization": 0.0,
     "subsample": 1.0,
     "max_features": None,
     "monotonic_cst": None,
@@ -459,10 +461,11 @@ for kind, two, holes, weights, cat, noise in (
     kind("subsample, trees", weights, subsample=0.5, max_depth=3)
     kind("drawn features, stumps", two, max_features=2)
     kind("drawn features, trees", two, max_features="sqrt", max_depth=3)
-    kind("drawn rows and features, trees", two, max_features=0.5, subsample=0.7, max_leaf_nodes=6)
+    kind("drawn rows and features, trees", two, max_features=0.5, subsample=0.7,
+         max_depth=None, max_leaf_nodes=6)  # fmt: skip
     kind("monotone stumps", two, monotonic_cst=_cst)
     kind("monotone trees", two, monotonic_cst=_cst, max_depth=4)
-    kind("best first", two, max_leaf_nodes=7)
+    kind("best first", two, max_depth=None, max_leaf_nodes=7)
     kind("best first to a depth", weights, max_leaf_nodes=7, max_depth=3, min_samples_leaf=12)
     kind("large leaves", two, min_samples_leaf=25)
     kind("few bins", two, max_bins=5)

@@ -77,16 +77,20 @@ def test_trees_of_a_forest_grow_whole_levels_at_once(forest, calls):
 
 
 def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
-    BoostingRegressor(n_estimators=2, max_depth=6, max_features=2, n_jobs=1).fit(*rows(LARGE))
+    BoostingRegressor(
+        n_estimators=2, max_depth=6, max_features=2, n_jobs=1, min_samples_leaf=1, min_hessian=0.0
+    ).fit(*rows(LARGE))
     assert calls == 2 * ["grow_levels"]
 
 
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(n_estimators=2, max_depth=6),
-        BoostingRegressor(n_estimators=2, max_depth=6),
-        BoostingRegressor(n_estimators=2, max_leaf_nodes=40),
+        BoostingClassifier(n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0),
+        BoostingRegressor(n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0),
+        BoostingRegressor(
+            n_estimators=2, max_leaf_nodes=40, max_depth=None, min_samples_leaf=1, min_hessian=0.0
+        ),
         DecisionTreeClassifier(),
         DecisionTreeClassifier(max_leaf_nodes=40),
         DecisionTreeRegressor(),
