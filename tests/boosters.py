@@ -7,8 +7,11 @@ from typing import Any
 
 
 def plain(params: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Stumps, unless a size is given; trees of that size whose leaves keep no conditions."""
-    given = {**params, **more}
+    """Stumps, unless a size is given; trees of that size whose leaves keep no conditions.
+
+    All rows and rounds, however many rows there are.
+    """
+    given = {"early_stopping": False, **params, **more}
     if not given.keys() & {"max_depth", "max_leaf_nodes"}:
         return {"max_depth": 1, **given}
     if given.get("max_depth") == 1:

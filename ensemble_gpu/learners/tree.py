@@ -123,9 +123,12 @@ class Trees:
         n_stats = 2 * len(gradients.intercept)
         values = gradients.format.moments(gradients.packed)
         self.number, self.sample = gradients.round, Sample(rows, None, values, n_stats)
-        unit = gradients.units[1] * gradients.format.weight_unit
-        least = min(self.size.min_hessian / unit, MOST_WEIGHT)
-        self.rule = replace(self.rule, min_weight=math.ceil(least), l2=self.size.l2 / unit)
+        least, l2 = (
+            amount / gradients.units[1] / gradients.format.weight_unit
+            for amount in (self.size.min_hessian, self.size.l2)
+        )
+        least = math.ceil(min(least, MOST_WEIGHT))
+        self.rule = replace(self.rule, min_weight=least, l2=l2)
         self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
         self.root = self.grower.total()
         self.n_rows = gradients.n_rows if rows is None else rows.shape[0]

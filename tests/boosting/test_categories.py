@@ -200,8 +200,8 @@ def test_a_category_needs_one_split_where_numbers_need_many(kind):
     x = np.random.default_rng(0).integers(8, size=(200, 1)).astype(float)
     y = (x[:, 0] % 2).astype(int)
     params = {"n_estimators": 1, "learning_rate": 1.0, "max_depth": 8}
-    as_sets = kind(categorical_features=[0], **params).fit(x, y)
-    as_numbers = kind(**params).fit(x, y)
+    as_sets = kind(categorical_features=[0], **plain(params)).fit(x, y)
+    as_numbers = kind(**plain(params)).fit(x, y)
     assert as_sets.model_.n_leaves() == 2
     assert as_numbers.model_.n_leaves() == 8
 
@@ -278,12 +278,12 @@ def test_numbers_beside_categories_stay_monotone():
 def test_stumps_of_categories_are_trees_of_depth_one(kind):
     data = data_for(kind)
     params = {"n_estimators": 6, "categorical_features": CATEGORICAL}
-    model = kind(**params).fit(data.X, data.y).model_
+    model = kind(**plain(params)).fit(data.X, data.y).model_
     assert isinstance(model, Forest)
     assert {model.depth(t) for t in range(6)} == {1}
     for size in ({"max_depth": 1}, {"max_leaf_nodes": 2}):
-        assert kind(**params, **size).fit(data.X, data.y).model_ == model
-    assert isinstance(kind(n_estimators=2).fit(data.X, data.y).model_, AdditiveModel)
+        assert kind(**plain(params, **size)).fit(data.X, data.y).model_ == model
+    assert isinstance(kind(n_estimators=2, max_depth=1).fit(data.X, data.y).model_, AdditiveModel)
 
 
 @every_kind
@@ -531,7 +531,7 @@ def test_frames_give_the_same_model_and_predictions_as_their_codes(kind, size):
     data = data_for(kind)
     params = {"n_estimators": 5, **size}
     frames = pandas_frame(data), polars_frame(data)
-    fits = [kind(**params).fit(frame, data.y) for frame in frames]
+    fits = [kind(**plain(params)).fit(frame, data.y) for frame in frames]
     assert fits[0].model_ == fits[1].model_
     assert list(fits[0].feature_names_in_) == ["size", "age", "colour", "letter"]
     sorted_place = np.argsort(np.argsort(COLOURS))  # a label's number is its place when sorted
@@ -555,7 +555,9 @@ def test_names_indices_and_a_mask_choose_the_same_features(kind):
         (["c", "d"], frame), (["d", "c"], pl.DataFrame(frame)), (CATEGORICAL, data.X.tolist()),
     ]  # fmt: skip
     models = [
-        kind(n_estimators=3, max_depth=2, categorical_features=given).fit(X, data.y).model_
+        kind(n_estimators=3, **plain({"max_depth": 2}, categorical_features=given))
+        .fit(X, data.y)
+        .model_
         for given, X in choices
     ]
     assert len({model.fingerprint() for model in models}) == 1
@@ -601,9 +603,9 @@ def test_a_second_fit_forgets_the_labels_of_the_first(kind):
 def test_stages_are_the_first_rounds_to_the_last_bit(kind):
     data = data_for(kind)
     params = {"max_depth": 3, "categorical_features": CATEGORICAL}
-    model = kind(n_estimators=5, **params).fit(data.X, data.y)
+    model = kind(n_estimators=5, **plain(params)).fit(data.X, data.y)
     for n, stage in enumerate(model.staged_predict(data.X), 1):
-        fewer = kind(n_estimators=n, **params).fit(data.X, data.y)
+        fewer = kind(n_estimators=n, **plain(params)).fit(data.X, data.y)
         np.testing.assert_array_equal(stage, fewer.predict(data.X))
         assert model.model_.first(n) == fewer.model_
 
@@ -787,14 +789,14 @@ BAD: dict[str, Callable[[], Bad]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_and_leaves_a_fitted_estimator_as_it_was(case, size, kind):
     bad = BAD[case]()
-    fresh = kind(n_estimators=2, **size)
+    fresh = kind(n_estimators=2, **plain(size))
     with pytest.raises(bad.error) as caught:
         bad.fit(fresh, GOOD.X, GOOD.y)
     for text in bad.says:
         assert text in str(caught.value)
     assert "\n" not in str(caught.value)
     assert set(vars(fresh)) == set(kind().get_params())
-    fitted = kind(n_estimators=2, **size).fit(pandas_frame(GOOD), GOOD.y)
+    fitted = kind(n_estimators=2, **plain(size)).fit(pandas_frame(GOOD), GOOD.y)
     before, predicted = fitted_state(fitted), fitted.predict(pandas_frame(GOOD))
     with pytest.raises(bad.error):
         bad.fit(fitted, GOOD.X, GOOD.y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,10 @@ DATA = random_data(n=40, p=3)
 X, LABELS = DATA.X, DATA.y
 Y = X[:, 0] + 0.5 * X[:, 1]
 THREE = np.arange(40) % 3
-ESTIMATORS = {"classifier": BoostingClassifier, "regressor": BoostingRegressor}
+ESTIMATORS = {
+    "classifier": partial(BoostingClassifier, max_depth=1),
+    "regressor": partial(BoostingRegressor, max_depth=1),
+}
 NAN = float("nan")
 
 
@@ -39,8 +43,8 @@ def target_of(kind: str) -> np.ndarray:
 SHARED = [
     ("step", "brent", ValueError, "one of 'line_search', 'newton', 'constant'; got 'brent'"),
     ("step", None, ValueError, "one of 'line_search', 'newton', 'constant'; got None"),
-    ("n_estimators", 0, ValueError, "must be an integer >= 1; got 0"),
-    ("n_estimators", 2.5, TypeError, "must be an integer >= 1; got 2.5"),
+    ("n_estimators", 0, ValueError, "must be an integer >= 1 or None; got 0"),
+    ("n_estimators", 2.5, TypeError, "must be an integer >= 1 or None; got 2.5"),
     ("learning_rate", 0, ValueError, "must be a finite number in (0, 1]; got 0"),
     ("learning_rate", -0.1, ValueError, "must be a finite number in (0, 1]; got -0.1"),
     ("learning_rate", 1.5, ValueError, "must be a finite number in (0, 1]; got 1.5"),
@@ -67,7 +71,7 @@ SHARED = [
     ("max_bins", 1, ValueError, "must be an integer from 2 to 65534 or None; got 1"),
     ("max_bins", 31.0, TypeError, "must be an integer from 2 to 65534 or None; got 31.0"),
     ("missing", "drop", ValueError, "must be one of 'abstain', 'learn', 'error'; got 'drop'"),
-    ("early_stopping", "yes", ValueError, "must be True or False; got 'yes'"),
+    ("early_stopping", "yes", ValueError, "must be one of True, False, 'auto'; got 'yes'"),
     ("validation_fraction", 1.0, ValueError, "must be a finite number in (0, 0.9]; got 1.0"),
     ("n_iter_no_change", 0, ValueError, "must be an integer >= 1; got 0"),
     ("metric", "auc", TypeError, "must be None (the loss) or a callable"),

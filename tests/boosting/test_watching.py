@@ -150,7 +150,7 @@ def test_held_out_rows_depend_on_the_seed_alone(kind):
 
     def run(seed: int) -> Any:
         params = {"n_estimators": 8, "early_stopping": True, "validation_fraction": 0.3}
-        return kind(**params, random_state=seed).fit(data.X, data.y)
+        return kind(**params, max_depth=1, random_state=seed).fit(data.X, data.y)
 
     first = run(0)
     assert first.model_ == run(0).model_
@@ -376,11 +376,11 @@ def test_what_a_callback_does_to_the_values_does_not_reach_the_model():
 @pytest.mark.parametrize("kind", [BoostingClassifier, BoostingRegressor])
 def test_a_callback_that_returns_true_stops_after_its_round(kind):
     data = TRAIN if kind is BoostingClassifier else NUMBERS
-    estimator = kind(n_estimators=50, callbacks=[lambda info: info.round == 5])
+    estimator = kind(max_depth=1, n_estimators=50, callbacks=[lambda info: info.round == 5])
     estimator.fit(data.X, data.y)
     assert estimator.n_estimators_ == len(estimator.history_.training) == 5
     assert estimator.stop_reason_ == "a callback asked to stop"
-    assert estimator.model_ == kind(n_estimators=5).fit(data.X, data.y).model_
+    assert estimator.model_ == kind(max_depth=1, n_estimators=5).fit(data.X, data.y).model_
 
 
 class Closing:
@@ -464,5 +464,7 @@ def test_without_tqdm_the_bar_names_the_extra(monkeypatch):
 @pytest.mark.parametrize("kind", [BoostingClassifier, BoostingRegressor])
 def test_the_plain_progress_bar_writes_its_last_line_to_a_file(kind):
     data, stream = TRAIN if kind is BoostingClassifier else NUMBERS, io.StringIO()
-    kind(n_estimators=20, callbacks=[ProgressBar("boost", 10, stream)]).fit(data.X, data.y)
+    kind(max_depth=1, n_estimators=20, callbacks=[ProgressBar("boost", 10, stream)]).fit(
+        data.X, data.y
+    )
     assert stream.getvalue() == "boost [##########] round 20/20\n"

@@ -34,14 +34,14 @@ def best_interval(x: np.ndarray, y: np.ndarray) -> float:
 
 def test_the_first_interval_is_the_best_of_all():
     X, y = small()
-    model = IntervalRegressor(n_estimators=1, learning_rate=1.0).fit(X, y)
+    model = IntervalRegressor(max_depth=1, n_estimators=1, learning_rate=1.0).fit(X, y)
     left = np.sum((y - model.predict(X)) ** 2)
     assert left == pytest.approx(min(best_interval(X[:, f], y) for f in range(5)), rel=1e-6)
 
 
 def test_intervals_find_bumps_in_fewer_rounds_than_stumps():
     X, y = bumps()
-    params = {"n_estimators": 3, "learning_rate": 1.0}
+    params = {"n_estimators": 3, "learning_rate": 1.0, "max_depth": 1}
     scores = [
         kind(**params).fit(X[:1000], y[:1000]).score(X[1000:], y[1000:])
         for kind in (IntervalRegressor, BoostingRegressor)
@@ -53,9 +53,9 @@ def test_intervals_find_bumps_in_fewer_rounds_than_stumps():
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber"])
 def test_a_learner_of_ones_own_has_one_model_on_all_engines_and_its_rounds_are_replayed(loss):
     X, y = small()
-    model = IntervalRegressor(loss, n_estimators=12).fit(X, y)
+    model = IntervalRegressor(loss, max_depth=1, n_estimators=12).fit(X, y)
     with use_engine("reference"):
-        other = IntervalRegressor(loss, n_estimators=12).fit(X, y)
+        other = IntervalRegressor(loss, max_depth=1, n_estimators=12).fit(X, y)
     assert model.model_ == other.model_
     whole, resumed = whole_and_resumed(plans(model, X, y), 12)
     assert whole[1].fingerprint() == resumed[1].fingerprint() == model.model_.fingerprint()

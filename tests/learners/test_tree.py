@@ -224,7 +224,7 @@ def losses() -> list[tuple[Any, str, int | None]]:
 
 def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
     kind = BoostingRegressor if n_classes is None else BoostingClassifier
-    return kind(loss, step=step, **params)
+    return kind(loss, step=step, **plain(params))
 
 
 @pytest.mark.slow
@@ -642,8 +642,10 @@ def test_single_splits_are_stumps_and_more_are_forests(estimator):
     def kind(**size: Any) -> type:
         return type(estimator(n_estimators=2, **size).fit(data.X, data.y).model_)
 
-    assert kind() is kind(max_depth=1) is kind(max_leaf_nodes=2) is AdditiveModel
-    assert kind(max_depth=2) is kind(max_leaf_nodes=3) is kind(min_samples_leaf=2) is Forest
+    assert kind(max_depth=1) is kind(max_leaf_nodes=2) is AdditiveModel
+    assert kind() is kind(max_depth=2) is kind(max_leaf_nodes=3) is Forest
+    for condition in ("min_samples_leaf", "min_hessian", "l2_regularization"):
+        assert kind(max_depth=1, **{condition: 2}) is Forest
 
 
 def test_a_single_split_of_a_tree_is_the_stump():
@@ -662,9 +664,11 @@ BAD = [
     ("max_depth", True, TypeError, "max_depth must be an integer >= 1 or None; got True"),
     ("max_leaf_nodes", 1, ValueError, "max_leaf_nodes must be an integer >= 2 or None; got 1"),
     ("max_leaf_nodes", "8", TypeError, "max_leaf_nodes must be an integer >= 2 or None; got '8'"),
-    ("min_samples_leaf", 0, ValueError, "min_samples_leaf must be an integer >= 1; got 0"),
-    ("min_samples_leaf", 0.1, TypeError, "min_samples_leaf must be an integer >= 1; got 0.1"),
-    ("min_samples_leaf", None, TypeError, "min_samples_leaf must be an integer >= 1; got None"),
+    ("min_samples_leaf", 0, ValueError, "min_samples_leaf must be an integer >= 1 or None; got 0"),
+    ("min_samples_leaf", 0.1, TypeError, "must be an integer >= 1 or None; got 0.1"),
+    ("min_hessian", -1.0, ValueError, "min_hessian must be a finite number >= 0 or None; got -1.0"),
+    ("min_hessian", "1", TypeError, "min_hessian must be a number >= 0 or None; got '1'"),
+    ("l2_regularization", np.inf, ValueError, "must be a finite number >= 0 or None; got inf"),
 ]
 
 

@@ -507,7 +507,7 @@ for step, (shape, size) in product(("line_search", "newton", "constant"), SHAPES
 regressor("custom loss, not convex", "real", loss=RATIONAL, step="constant")
 classifier("custom loss", "two classes", loss=QUARTIC_MARGIN, max_depth=2)
 regressor("poisson, weights", "counts, weights", loss="poisson", step="newton", max_depth=3)
-regressor("diabetes", "diabetes", max_leaf_nodes=8)
+regressor("diabetes", "diabetes", max_depth=None, max_leaf_nodes=8)
 classifier("wine", "wine", max_depth=2)
 classifier("digits", "digits", n_estimators=4)
 classifier("22500 rows, weights", "two classes, 22500 rows, weights", n_estimators=6)
@@ -515,7 +515,7 @@ classifier("20500 rows, 3 classes, trees", "three classes, 20500 rows", n_estima
            max_depth=4)  # fmt: skip
 regressor("20500 rows, squared", "real, 20500 rows", n_estimators=8)
 regressor("22500 rows, absolute, trees", "real, 22500 rows, weights", loss="absolute",
-          n_estimators=3, max_leaf_nodes=12)  # fmt: skip
+          n_estimators=3, max_depth=None, max_leaf_nodes=12)  # fmt: skip
 
 # --- trees --------------------------------------------------------------------------------------
 

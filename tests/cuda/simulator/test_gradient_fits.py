@@ -12,6 +12,7 @@ from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegress
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting import integers
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from tests.boosters import plain
 from tests.cuda.simulator.test_fits import data
 
 FINE, PACKED = 10**6, 0  # rows up to which gradients are fine
@@ -22,6 +23,25 @@ EITHER: list[Case] = [
     (BoostingClassifier, {}, 2, True, 0.2),
     (BoostingClassifier, {"missing": "learn", "step": "line_search"}, 2, False, 0.2),
     (BoostingClassifier, {"subsample": 0.6}, 3, True, 0.0),
+    (
+        BoostingClassifier,
+        {"max_depth": 3, "min_hessian": 0.5, "l2_regularization": 1.5},
+        3,
+        True,
+        0.1,
+    ),
+    (
+        BoostingRegressor,
+        {
+            "max_leaf_nodes": 4,
+            "l2_regularization": 2.0,
+            "min_samples_leaf": 2,
+            "monotonic_cst": [1, 0, -1],
+        },
+        0,
+        True,
+        0.1,
+    ),
     (BoostingClassifier, {"loss": "hinge", "step": "constant", "stump": "discrete"}, 3, True, 0.1),
     (BoostingRegressor, {"subsample": 0.7, "missing": "learn"}, 0, True, 0.2),
     (BoostingRegressor, {"loss": "huber", "monotonic_cst": [1, 0, -1]}, 0, False, 0.1),
@@ -56,6 +76,8 @@ def rows(case: Case, n: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray | 
 def fits(case: Case, X: np.ndarray, y: np.ndarray, weights: Any) -> list[Any]:
     estimator, parameters, *_ = case
     parameters = {"n_estimators": 3, "max_bins": 6, "n_jobs": 1, "random_state": 3, **parameters}
+    if estimator is not AdaBoostClassifier:
+        parameters = plain(parameters)
     models = []
     for engine in ("cuda", "cpu"):
         with use_engine(engine):
