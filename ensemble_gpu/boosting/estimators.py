@@ -67,7 +67,8 @@ _SHARED = """
     min_samples_leaf : int or None, default=None
         Rows that each leaf must keep, whatever their weights; None: {leaf}, of stumps 1.
     min_hessian : float or None, default=None
-        Sum of weighted second derivatives that each leaf must keep; None: {hessian:g}, of stumps 0.
+        Sum of weighted second derivatives that each leaf must keep (of a square that is halved: the
+        weight of its rows); None: {hessian:g}, of stumps 0.
     l2_regularization : float or None, default=None
         Added to that sum where the value of a leaf is divided by it; None: {l2:g}, of stumps 0.
         Stumps with any of the three are grown as trees of depth 1.

@@ -123,8 +123,11 @@ class Trees:
         n_stats = 2 * len(gradients.intercept)
         values = gradients.format.moments(gradients.packed)
         self.number, self.sample = gradients.round, Sample(rows, None, values, n_stats)
+        scale = 1.0  # conditions are those of losses with halved squares, as they mostly are
+        if gradients.step == "newton" and not gradients.flat:
+            scale = gradients.problem.loss.times_half
         least, l2 = (
-            amount / gradients.units[1] / gradients.format.weight_unit
+            scale * amount / gradients.units[1] / gradients.format.weight_unit
             for amount in (self.size.min_hessian, self.size.l2)
         )
         least = math.ceil(min(least, MOST_WEIGHT))

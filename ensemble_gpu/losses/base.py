@@ -36,6 +36,7 @@ class Facts:
     has_hessian: bool = True
     curvature: float | None = None  # upper bound on the second derivative, where there is one
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
+    times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
     kernel: str | None = None  # engines may have compiled derivatives under this name
 

@@ -152,6 +152,7 @@ class SquaredMargin(Margin):
     name = "squared"
     link_name = "linear"
     curvature = 2.0
+    times_half = 2.0
 
     def value(self, y: Any, F: Any) -> Any:
         r = F - y
@@ -175,6 +176,7 @@ class TruncatedSquared(Margin):
     name = "truncated_squared"
     link_name = "linear"
     curvature = 2.0
+    times_half = 2.0
 
     def value(self, y: Any, F: Any) -> Any:
         short = shortfall(y, F)

@@ -28,6 +28,7 @@ class Squared(Loss):
     task = REGRESSION
     link_name = "identity"
     curvature = 2.0
+    times_half = 2.0
 
     def value(self, y: Any, F: Any) -> Any:
         r = F - y

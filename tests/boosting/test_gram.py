@@ -187,7 +187,7 @@ def fit_case(name: str, memory: int, **more: Any) -> Any:
     make = BoostingClassifier if name == "3 classes" else BoostingRegressor
     params = {"loss": "squared", "n_estimators": 80, **params, **more}
     with patch.object(gram, "MEMORY", memory):
-        return make(**params).fit(data.X, data.y, data.weights)
+        return make(**plain(params)).fit(data.X, data.y, data.weights)
 
 
 def table_bytes(name: str) -> int:

@@ -133,7 +133,7 @@ def test_early_stopping_keeps_the_best_round(estimator, train, validation, patie
     assert estimator.n_estimators_ == len(estimator.model_.rounds) == best
     assert len(history.training) == len(history.validation) == best + patience < 300
     assert f"not improved for {patience} rounds" in estimator.stop_reason_
-    short = type(estimator)(estimator.loss, learning_rate=1.0, n_estimators=best)
+    short = type(estimator)(estimator.loss, learning_rate=1.0, n_estimators=best, max_depth=1)
     assert estimator.model_ == short.fit(train.X, train.y).model_
 
 
