@@ -91,7 +91,7 @@ OF_CLASSIFIER = [
 ]
 LOSSES_OF_NUMBERS = "'squared', 'absolute', 'huber', 'quantile', 'poisson' or a Loss"
 OF_REGRESSOR = [
-    ("loss", "mse", ValueError, f"must be one of {LOSSES_OF_NUMBERS} for regression; got 'mse'"),
+    ("loss", "ols", ValueError, f"must be one of {LOSSES_OF_NUMBERS} for regression; got 'ols'"),
     ("loss", "hinge", ValueError, "for regression; got 'hinge'"),
     ("loss", LogitBoost(), ValueError, "got LogitBoost(), which is for classification"),
     ("loss", Squared, TypeError, "a Loss for regression; got <class"),
