@@ -74,6 +74,15 @@ def check_real(name: str, value: Any, above: float, high: float = math.inf) -> N
         raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
+def check_not_negative(name: str, value: Any, high: float = math.inf) -> None:
+    """From 0 to `high`, finite."""
+    allowed = ">= 0" if high == math.inf else f"from 0 to {high:g}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
+    if not 0.0 <= float(value) <= high or math.isinf(value):
+        raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
+
+
 def check_jobs(n_jobs: Any, none: str = "all threads") -> None:
     """None (for the message: what it means), or an integer that is not 0."""
     if n_jobs is None:

@@ -112,9 +112,7 @@ def for_classes(loss: Loss, n_classes: int) -> Loss:
     return Logistic(exp=loss.exp) if isinstance(loss, Multinomial) else loss
 
 
-def _resolve(
-    loss: Any, named: dict[str, type[Loss]], aliases: dict[str, str], task: str
-) -> Loss:
+def _resolve(loss: Any, named: dict[str, type[Loss]], aliases: dict[str, str], task: str) -> Loss:
     allowed = f"one of {', '.join(map(repr, named))} or a Loss for {task}"
     if isinstance(loss, str):
         name = aliases.get(loss, loss)

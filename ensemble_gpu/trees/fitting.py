@@ -22,6 +22,7 @@ from ensemble_gpu.data.parameters import (
     check_integer,
     check_jobs,
     check_max_features,
+    check_not_negative,
     count_features,
 )
 from ensemble_gpu.data.rows import Binned
@@ -229,14 +230,6 @@ class TreeEstimator(CategoricalEstimator):
         """Each feature's share in the fall of the impurity."""
         check_is_fitted(self, "model_")
         return self.model_.importances()
-
-
-def check_not_negative(name: str, value: Any, high: float = math.inf) -> None:
-    allowed = ">= 0" if high == math.inf else f"from 0 to {high:g}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
-    if not 0.0 <= float(value) <= high or math.isinf(value):
-        raise ValueError(f"{name} must be a finite number {allowed}; got {value!r}.")
 
 
 def _rows(value: int | float, n: int) -> int:
