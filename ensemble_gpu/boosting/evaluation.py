@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.estimators.reading import GivenRows
@@ -33,6 +33,11 @@ class Watched:
     name: str
     greater_is_better: bool
     source: Metric | Callable[..., float] | None
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it takes the one output of two classes as well as probabilities."""
+        return isinstance(self.source, Metric) and self.source.ranks
 
 
 def watched_metrics(given: Any, task: str) -> list[Watched]:
@@ -96,7 +101,8 @@ class Evaluation:
         self.where, self.home = where, home
 
     def __call__(self, F: Any) -> list[float]:
-        needed = any(metric.source is not None for metric in self.metrics)
+        one = F.shape[1] == 1
+        needed = not all(m.source is None or (m.ranks and one) for m in self.metrics)
         prediction = self.estimator._prediction(F, self.where) if needed else None
         return [self._value(metric, F, prediction) for metric in self.metrics]
 
@@ -105,7 +111,7 @@ class Evaluation:
         if source is None:
             return self.plan.loss(F, target, weights)
         if isinstance(source, Metric):
-            scores = F[:, 0] if source.ranks and F.shape[1] == 1 else prediction
+            scores = F[:, 0] if metric.ranks and F.shape[1] == 1 else prediction
             return source.function(target, scores, weights)
         # copies: the user's function may keep or change them, and torch warns of read-only views
         hand_over = self.home.hand_over
@@ -115,7 +121,9 @@ class Evaluation:
 
 
 def _copy(array: Any) -> Any:
-    return array.copy() if isinstance(array, np.ndarray) else array
+    if isinstance(array, np.ndarray):
+        return array.copy()
+    return locate(array).xp.asarray(array, copy=True)
 
 
 @dataclass(frozen=True)
@@ -135,10 +143,11 @@ def given_sets(eval_set: Any, eval_names: Any, short: GivenRows) -> list[GivenSe
             short.check_nothing_given()
             return []
         return [GivenSet(VALIDATION, short)]
-    if short.X is not None or short.y is not None:
+    if short.X is not None:
         raise ValueError(
             "eval_set and X_val were both given; X_val, y_val are one set of eval_set."
         )
+    short.check_nothing_given()
     if not isinstance(eval_set, list | tuple) or not eval_set:
         raise TypeError(
             "eval_set must be a list of tuples (X, y), (X, y, sample_weight) or (X, y, "

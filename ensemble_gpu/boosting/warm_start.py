@@ -25,8 +25,10 @@ from ensemble_gpu.estimators.shape import Shape
 # What may change between the fits: no round depends on it, or the data would show it.
 FREE = {
     "n_estimators", "n_iter_no_change", "early_stopping", "validation_fraction", "metric",
-    "callbacks", "warm_start", "device", "n_jobs",
+    "callbacks", "warm_start",
 }  # fmt: skip
+# The same of an estimator's own.
+FREE_EVERYWHERE = {"device", "n_jobs"}
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,10 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters that rounds depend on; of an estimator among them its class and its own."""
     found = {}
     for name, value in estimator.get_params(deep=True).items():
-        if name in FREE:
+        last = name.split("__")[-1]
+        if name in FREE or last in FREE_EVERYWHERE:
             continue
-        if name == "random_state" and not isinstance(value, numbers.Integral):
+        if last == "random_state" and not isinstance(value, numbers.Integral):
             value = None  # of a generator the state is kept instead
         found[name] = type(value) if hasattr(value, "get_params") else deepcopy(value)
     return found
@@ -84,7 +87,10 @@ def state_of(random_state: Any) -> Any:
     """A random_state from which the same is drawn again, whatever is drawn from this one."""
     if isinstance(random_state, numbers.Integral):
         return random_state
-    return deepcopy(check_random_state(random_state))
+    try:
+        return deepcopy(check_random_state(random_state))
+    except ValueError:
+        return random_state  # refused where it is drawn from
 
 
 def checksum(data: TrainingData, plan: Plan) -> int:

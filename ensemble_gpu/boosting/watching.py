@@ -73,11 +73,11 @@ class History:
         """The factor of each round on the training loss (AdaBoost)."""
         return self.weights[:, 3]
 
-    def plot(self, ax: Any = None) -> Any:
-        """All curves, a panel a metric; needs matplotlib. Returns the axes."""
+    def plot(self, ax: Any = None, *, metric: str | None = None) -> Any:
+        """All curves, a panel a metric (plotting/curves.py); needs matplotlib. Returns the axes."""
         from ensemble_gpu.plotting.curves import plot_history
 
-        return plot_history(self, ax=ax)
+        return plot_history(self, metric=metric, ax=ax)
 
 
 class TrainingLoss:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ensemble_gpu.arrays.devices import from_host, to_workplace
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
@@ -114,14 +114,13 @@ class GivenRows:
         parts = (self.y, self.sample_weight, self.init_score)
         for part, name in zip(parts, self.names[1:], strict=True):
             if part is not None:
-                raise ValueError(f"{name} was given, and needs {self.names[0]}, which is None.")
+                raise ValueError(
+                    f"{name} was given, and needs {self.names[0]}; {self.names[0]} is None."
+                )
 
 
-def read(estimator: Any, X: Any, y: Any, sample_weight: Any, init_score: Any = None) -> Reading:
-    """Training rows; those of weight zero take no part.
-
-    The estimator is a `Reader`; with an init_score it is a `ValidationReader`.
-    """
+def read(estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any = None) -> Reading:
+    """Training rows; those of weight zero take no part. An init_score is for a ValidationReader."""
     home = locate(X)
     X, y, w, offset = _arrived(
         estimator.device, home, X=X, y=y, sample_weight=sample_weight, init_score=init_score
@@ -130,7 +129,8 @@ def read(estimator: Any, X: Any, y: Any, sample_weight: Any, init_score: Any = N
     X, chosen = estimator._read_features(X)
     target, weights = estimator._read_target(y, X.shape[0], w, where)
     if offset is not None:
-        offset = check_offset(offset, X.shape[0], estimator._n_outputs(), where, "init_score")
+        n_outputs = cast(ValidationReader, estimator)._n_outputs()
+        offset = check_offset(offset, X.shape[0], n_outputs, where, "init_score")
     rows = _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
     return Reading(rows, keep, chosen, locate(rows.X), home)

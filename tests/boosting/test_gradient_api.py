@@ -296,12 +296,13 @@ GRADIENT = {
     "monotonic_cst": None, "max_bins": 255, "categorical_features": "from_dtype",
     "categorical_split": "subset", "missing": "abstain", "early_stopping": False,
     "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
-    "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
+    "device": None, "n_jobs": None, "callbacks": None, "warm_start": False,
+    "random_state": None,
 }  # fmt: skip
 
 
 def test_default_parameters_are_the_documented_ones():
-    own = {"loss": "logistic", "stump": "real", "step": "newton"}
+    own = {"loss": "logistic", "stump": "real", "step": "newton", "class_weight": None}
     assert BoostingClassifier().get_params() == {**GRADIENT, **own}
     own = {"loss": "squared", "quantile": None, "step": "line_search"}
     assert BoostingRegressor().get_params() == {**GRADIENT, **own}

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
 CHECKED = [
     AdaBoostClassifier(n_estimators=20),
@@ -50,7 +50,7 @@ CHECKED = [
 
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+    assert_checks_pass(estimator, LIGHT_ROWS)
 
 
 def test_default_parameters_are_the_documented_ones():

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
+from ensemble_gpu.boosting.rebuild import Rebuild
 from tests.boosting.replaying import FITS, FOREIGN, problem
 from tests.places import Place
 
@@ -141,6 +142,16 @@ def test_a_pickled_estimator_is_continued(name):
     half = clone(estimator).set_params(n_estimators=4, warm_start=True).fit(*data)
     copy = pickle.loads(pickle.dumps(half)).set_params(n_estimators=8).fit(*data)
     assert copy.model_ == clone(estimator).set_params(n_estimators=8).fit(*data).model_
+
+
+def test_known_rounds_are_not_searched_again(monkeypatch):
+    searched = []
+    best = Rebuild.best
+    monkeypatch.setattr(Rebuild, "best", lambda self: searched.append(0) or best(self))
+    estimator = BoostingClassifier(n_estimators=7, warm_start=True).fit(X, Y)
+    assert len(searched) == 7
+    estimator.set_params(n_estimators=10).fit(X, Y)
+    assert len(searched) == 10
 
 
 def test_only_a_warm_start_keeps_rounds():

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.ensemble import AdaBoostClassifier as Peer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -122,6 +124,17 @@ def test_rows_of_weight_zero_are_not_counted_for_balance(name):
 def test_wrong_class_weights_are_named(name, class_weight, error, message):
     with pytest.raises(error, match=message):
         fitted(name, DATA.X, Y, class_weight=class_weight)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_extreme_weights_give_what_scikit_learns_adaboost_gives(n_classes):
+    """Data and weights of scikit-learn's check of class weights, which the peer does not take."""
+    X, y = make_blobs(centers=n_classes, random_state=0, cluster_std=20)
+    class_weight = {k: 1000.0 if k == 0 else 0.0001 for k in range(n_classes)}
+    ours = AdaBoostClassifier(variant="discrete", n_estimators=20, class_weight=class_weight)
+    peer = Peer(n_estimators=20).fit(X[::2], y[::2], np.where(y[::2] == 0, 1000.0, 0.0001))
+    found = ours.fit(X[::2], y[::2]).predict(X[1::2])
+    assert np.mean(found == peer.predict(X[1::2])) > 0.95
 
 
 @pytest.mark.parametrize("name", ["AdaBoost", "stumps"])
