@@ -9,7 +9,7 @@ from unittest import SkipTest
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-# It wants 87 % of the rows of pure noise to be given to the class whose weight is 10^7 times that of
+# It wants 87 % of the rows of pure noise to be given to the class that weighs 10^7 times as much as
 # the others. Boosting without a least weight of a leaf finds leaves of light rows alone, as
 # scikit-learn's own AdaBoost (82 %) and GradientBoosting (78 %) do with these weights
 # (tests/estimators/test_class_weight.py), and so do fully grown trees.
