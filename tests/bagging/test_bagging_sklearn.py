@@ -50,7 +50,8 @@ def test_default_parameters_are_the_documented_ones():
         "device": None, "n_jobs": None, "random_state": None,
     }  # fmt: skip
     assert BaggingRegressor().get_params() == common
-    assert BaggingClassifier().get_params() == {**common, "voting": "soft"}
+    own = {"voting": "soft", "class_weight": None}
+    assert BaggingClassifier().get_params() == {**common, **own}
 
 
 def sets() -> dict[str, tuple]:
