@@ -13,9 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.bagging.fitting import Bagging
-from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.data.parameters import check_choice
-from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.learners.foreign import tags_of
@@ -48,6 +46,10 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         sample_weight; or the callable's, given NumPy arrays of the rows that have weight.
     warm_start : keep the learners of the last fit and add to them, default=False
         Features, their names and categories, and classes must be those of the last fit.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the labels, by which those of their rows are multiplied: whole products are
+        repetitions of rows, as whole weights are. "balanced": n / (K n_k). oob_score_ counts rows
+        by sample_weight alone.
     device : {None, "cpu", "cuda", "auto"}, default=None
         Where the learners work; None follows the input, "cpu" copies it to the host.
     n_jobs : learners at a time, in threads; None: one, or as joblib's context says
@@ -93,6 +95,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         voting: str = "soft",
         oob_score: Any = False,
         warm_start: bool = False,
+        class_weight: Any = None,
         device: str | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -111,6 +114,7 @@ class BaggingClassifier(ArrayClassifier, Bagging):
             random_state=random_state,
         )
         self.voting = voting
+        self.class_weight = class_weight
 
     def _tree(self) -> Any:
         from ensemble_gpu.trees.tree import DecisionTreeClassifier
@@ -127,12 +131,13 @@ class BaggingClassifier(ArrayClassifier, Bagging):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("voting", self.voting, ("soft", "hard"))
+        self._check_class_weight()
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and weights; classes_ are all labels, as in trees."""
-        self.classes_, index = check_labels(y, n_rows, where, 1, "y")
+        self.classes_, index, weights = self._read_labels(y, n_rows, w, where, 1)
         self.n_classes_ = len(self.classes_)
-        return index, check_weights(w, n_rows, where, "sample_weight")
+        return index, weights
 
     def _labels(self, target: Any, where: Where) -> np.ndarray:
         return where.host(target)
@@ -196,7 +201,8 @@ class BaggingClassifier(ArrayClassifier, Bagging):
         if callable(self.oob_score):
             self.oob_score_ = self.oob_score(self.classes_[truth], self.classes_[found])
         else:
-            self.oob_score_ = float(np.average(found == truth, weights=weights[rows]))
+            own = weights[rows] / self._class_factor[truth]
+            self.oob_score_ = float(np.average(found == truth, weights=own))
 
 
 class BaggingRegressor(ArrayRegressor, Bagging):

@@ -23,13 +23,13 @@ from ensemble_gpu.bagging.learners import (
 )
 from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
 from ensemble_gpu.bagging.settings import check_parameters
-from ensemble_gpu.bagging.warm_start import Shape
 from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import read
+from ensemble_gpu.estimators.shape import Shape
 from ensemble_gpu.learners.foreign import tags_of, takes_weights
 from ensemble_gpu.model.committee import check_reach
 

@@ -16,13 +16,13 @@ from ensemble_gpu.arrays.namespace import Where, to_numpy
 from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
-from ensemble_gpu.bagging.warm_start import Shape
 from ensemble_gpu.data.parameters import (
     check_amount,
     check_flag,
     check_flag_or_metric,
     check_integer,
 )
+from ensemble_gpu.estimators.shape import Shape
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.fitting import PARAMETERS, TreeData, TreeEstimator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -78,12 +77,19 @@ class AdaBoostClassifier(BoostedClassifier):
         better; "error" refuses NaN.
     early_stopping : bool, default=False
         Stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep the
-        best round. Uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+        best round. Uses eval_set or X_val, y_val of `fit`, or holds out `validation_fraction` of
+        the rows.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=10
-    metric : callable or None
-        What early stopping watches: metric(y, probabilities) -> float, lower is better, called
-        with arrays of X's library; None: the log-loss.
+    metric : name, callable, or list of these, default=None
+        What the validation rows are judged by; None or "loss": the log-loss. Names: "log_loss",
+        "roc_auc" ("auc"), "error", "accuracy", "balanced_accuracy", "brier". A callable:
+        metric(y, probabilities) -> float, called with arrays of X's library (and sample_weight=,
+        where given); lower is better, unless it has an attribute greater_is_better = True. Early
+        stopping goes by the first metric of the last validation set, or by `stop_on` of fit.
+    class_weight : dict, "balanced" or None
+        Weights of the labels, by which those of their rows are multiplied (not those of X_val);
+        "balanced": n / (K n_k).
     device : {None, "cpu", "cuda", "auto"}, default=None
         Where to train; None follows the input.
     n_jobs : int or None, default=None
@@ -91,6 +97,11 @@ class AdaBoostClassifier(BoostedClassifier):
     callbacks : list of callables or None
         Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
         has a method `close` is closed when the fit ends.
+    warm_start : bool, default=False
+        A fit keeps its rounds, and the next one, with a larger n_estimators, adds to them: the
+        model and history of a single run, bit for bit. Data and parameters must be the same, but
+        for n_estimators, n_iter_no_change, metric, callbacks, device and n_jobs; other changes are
+        refused. Early stopping that has ended a fit ends the next one at the same round.
     random_state : int, RandomState instance or None
         Draws the validation rows, and with an estimator its seed in each round and the rows of
         one without sample weights; nothing else is random.
@@ -109,8 +120,9 @@ class AdaBoostClassifier(BoostedClassifier):
     history_ : History, training loss (mean of exp(-y F), for SAMME of exp(-F_y), or the logistic
         loss) and validation loss after each round; `history_.plot()` draws them. `history_.weights`
         [round, 4] are the shares of the weight before each round that abstain, are voted right and
-        wrong, and Z, the factor of the round on the training loss
-    validation_loss_ : ndarray, log-loss on the validation rows after each round that was run
+        wrong, and Z, the factor of the round on the training loss; `history_.evals[set][metric]`
+        are all metrics of all validation sets
+    validation_loss_ : ndarray, `history_.validation`: the metric that decides early stopping
         (only where there were validation rows)
     model_ : AdditiveModel, or Committee with an estimator
     link_ : str, "margins" or, for SAMME and SAMME.R, "votes": what the model's outputs are
@@ -131,10 +143,12 @@ class AdaBoostClassifier(BoostedClassifier):
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        metric: Callable[..., float] | None = None,
+        metric: Any = None,
+        class_weight: Any = None,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -148,9 +162,11 @@ class AdaBoostClassifier(BoostedClassifier):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
+        self.class_weight = class_weight
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:

@@ -12,6 +12,7 @@ from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.estimators.classifier import ArrayClassifier
+from ensemble_gpu.metrics import CLASSIFICATION
 from ensemble_gpu.model.link import probabilities
 
 Rounds = Sequence[int] | None
@@ -73,13 +74,19 @@ def _flat(F: Any) -> Any:
 class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     """How a boosted classifier reads labels."""
 
-    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
-        classes, index = check_labels(y, n_rows, where, 1, "y_val")
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._check_class_weight()
+
+    _task = CLASSIFICATION
+
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:
+        classes, index = check_labels(y, n_rows, where, 1, name)
         known = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in classes.tolist() if label not in known]
         if unknown:
             raise ValueError(
-                f"y_val holds labels that y does not: {unknown!r}; labels of y: {list(known)!r}."
+                f"{name} holds labels that y does not: {unknown!r}; labels of y: {list(known)!r}."
             )
         numbers = np.array([known[label] for label in classes.tolist()], dtype=np.int64)
         return where.xp.take(where.put(numbers), index)
@@ -87,6 +94,11 @@ class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     def _n_strata(self) -> int:
         return len(self.classes_)
 
-    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
-        """Labels and probabilities."""
-        return self._take_labels(target, where), probabilities(F, self.link_, where)
+    def _n_outputs(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _metric_truth(self, target: Any, where: Where) -> Any:
+        return self._take_labels(target, where)
+
+    def _prediction(self, F: Any, where: Where) -> Any:
+        return probabilities(F, self.link_, where)

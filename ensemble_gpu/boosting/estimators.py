@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -103,13 +102,17 @@ _SHARED = """
         better, as trees always do; "error" refuses NaN.
     early_stopping : bool or "auto", default="auto"
         True: stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep
-        the best round; uses X_val, y_val of `fit`, or holds out `validation_fraction` of the rows.
+        the best round; uses eval_set or X_val, y_val of `fit`, or holds out `validation_fraction`
+        of the rows.
         "auto": True from {auto:,} rows on.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=10
-    metric : callable or None
-        What early stopping watches instead of the loss: metric(y, {prediction}) -> float, lower is
-        better, called with arrays of X's library (and sample_weight=, where given).
+    metric : name, callable, or list of these, default=None
+        What the validation rows are judged by; None or "loss": the loss. Names: {metrics}. A
+        callable: metric(y, {prediction}) -> float, called with arrays of X's library (and
+        sample_weight=, where given); lower is better, unless it has an attribute
+        greater_is_better = True. Early stopping goes by the first metric of the last validation
+        set, or by `stop_on` of fit.{class_weight}
     device : {{None, "cpu", "cuda", "auto"}}, default=None
         Where to train; None follows the input.
     n_jobs : int or None, default=None
@@ -117,6 +120,11 @@ _SHARED = """
     callbacks : list of callables or None
         Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
         has a method `close` is closed when the fit ends.
+    warm_start : bool, default=False
+        A fit keeps its rounds, and the next one, with a larger n_estimators, adds to them: the
+        model and history of a single run, bit for bit. Data and parameters must be the same, but
+        for n_estimators, n_iter_no_change, metric, callbacks, device and n_jobs; other changes are
+        refused. Early stopping that has ended a fit ends the next one at the same round.
     random_state : int, RandomState instance or None
         Draws rows (subsample, validation) and features.
 
@@ -130,7 +138,7 @@ _SHARED = """
     feature_importances_ : ndarray, share of each feature in the gains
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
         training loss is there where callbacks or validation rows ask for it, and for stumps with
-        the squared loss
+        the squared loss. `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
@@ -144,6 +152,16 @@ _NUMBERS: dict[str, Any] = {
     "rounds": ROUNDS, "cap": MOST_ROUNDS, "depth": 6, "leaf": TREE_CONDITIONS[0],
     "hessian": TREE_CONDITIONS[1], "l2": TREE_CONDITIONS[2], "auto": AUTO_ROWS,
 }  # fmt: skip
+
+_CLASS_WEIGHT = """
+    class_weight : dict, "balanced" or None
+        Weights of the labels, by which those of their rows are multiplied (not those of X_val);
+        "balanced": n / (K n_k)."""
+
+_CLASS_METRICS = """"log_loss", "roc_auc" ("auc"),
+        "error", "accuracy", "balanced_accuracy", "brier\""""
+_NUMBER_METRICS = """"rmse", "mse", "mae", "mape", "r2",
+        "poisson_deviance\""""
 
 
 class _GradientBoosting(BoostedEstimator):
@@ -235,7 +253,10 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
         stumps and line search (two classes) the textbook's AdaBoost: these run as such.""" + (
         _SHARED.format(
-            rate=0.1, step="newton", prediction="probabilities", classes=", classes_", **_NUMBERS
+            rate=0.1, step="newton", prediction="probabilities", classes=", classes_",
+            class_weight=_CLASS_WEIGHT,
+            metrics=_CLASS_METRICS,
+            **_NUMBERS,
         )
     )  # fmt: skip
 
@@ -262,10 +283,12 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        metric: Callable[..., float] | None = None,
+        metric: Any = None,
+        class_weight: Any = None,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -289,9 +312,11 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.metric = metric
+        self.class_weight = class_weight
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -319,7 +344,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
                 f"monotonic_cst is for two classes; y holds {n_classes} classes, whose outputs "
                 "cannot all be monotone."
             )
-        variant = self._adaboost(loss, descent, n_classes)
+        # an offset for every class makes weights of their own: gradients take it
+        variant = self._adaboost(loss, descent, n_classes) if data.rows.offset is None else None
         if variant is None:
             binned = self._binned(data, descent.n_ranges)
             learner = self._learner(binned, descent)
@@ -355,7 +381,13 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
     quantile : float in (0, 1) or None
         Which quantile loss="quantile" estimates; None: the median.""" + (
         _SHARED.format(
-            rate=0.1, step="line_search", prediction="predictions", classes="", **_NUMBERS
+            rate=0.1,
+            step="line_search",
+            prediction="predictions",
+            classes="",
+            class_weight="",
+            metrics=_NUMBER_METRICS,
+            **_NUMBERS,
         )
     )
 
@@ -382,10 +414,11 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
-        metric: Callable[..., float] | None = None,
+        metric: Any = None,
         device: str | None = None,
         n_jobs: int | None = None,
         callbacks: list[Any] | None = None,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -412,6 +445,7 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.device = device
         self.n_jobs = n_jobs
         self.callbacks = callbacks
+        self.warm_start = warm_start
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -436,9 +470,9 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self._resolved_loss().check_target(where.host(heavy))
         return target, weights
 
-    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
-        target = super()._read_validation_target(y, n_rows, where)
-        self._resolved_loss().check_target(where.host(target), "y_val")
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:
+        target = super()._read_validation_target(y, n_rows, where, name)
+        self._resolved_loss().check_target(where.host(target), name)
         return target
 
     def _plan(self, data: TrainingData) -> Plan:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,25 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.boosting.loop import Trace, boost
+from ensemble_gpu.boosting.evaluation import (
+    VALIDATION,
+    Evaluation,
+    GivenSet,
+    decider,
+    given_sets,
+    watched_metrics,
+)
+from ensemble_gpu.boosting.loop import Resumed, Trace, boost
 from ensemble_gpu.boosting.rows import hold_out
 from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.warm_start import Run, checksum, parameters_of, state_of
 from ensemble_gpu.boosting.watching import (
+    EvalSet,
     History,
     TrainingLoss,
     Validation,
     call_callbacks,
-    metric_value,
 )
 from ensemble_gpu.data.parameters import (
     check_choice,
@@ -32,17 +42,31 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned, Rows
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
+    GivenRows,
     TrainingData,
     encoded_by,
     read,
     read_validation,
     training_data,
 )
+from ensemble_gpu.estimators.shape import Shape
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.learners.protocol import alphas_and_errors
 
 MISSING = ("abstain", "learn", "error")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What `fit` was given, besides the validation rows of `sets`."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    init_score: Any
+    sets: list[GivenSet]
+    stop_on: Any
 
 
 class BoostedEstimator(StagedEstimator, CategoricalEstimator):
@@ -54,15 +78,23 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     early_stopping: bool | str
     validation_fraction: float
     n_iter_no_change: int
-    metric: Callable[..., float] | None
+    metric: Any
     callbacks: list[Any] | None
+    warm_start: bool
     random_state: Any
+    _task: str
+    # What a fit with warm_start=True has left for the next one.
+    _run: Run | None
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """(target, weights) of the training rows, validated; sets what predictions need."""
         raise NotImplementedError
 
-    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:
+        raise NotImplementedError
+
+    def _n_outputs(self) -> int:
+        """Outputs of the model, once the target has been read."""
         raise NotImplementedError
 
     def _n_strata(self) -> int:
@@ -72,8 +104,12 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
-    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
-        """(y, prediction) as a user's metric takes them, in `where`."""
+    def _metric_truth(self, target: Any, where: Where) -> Any:
+        """The y that a user's metric takes, in `where`."""
+        raise NotImplementedError
+
+    def _prediction(self, F: Any, where: Where) -> Any:
+        """What metrics take for a prediction, in `where`."""
         raise NotImplementedError
 
     def fit(
@@ -85,6 +121,11 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        init_score: Any = None,
+        init_score_val: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
+        stop_on: Any = None,
     ) -> Any:
         """Boost on X [n, p] and y [n].
 
@@ -94,7 +135,16 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
-        X_val, y_val, sample_weight_val : rows for the validation loss
+        X_val, y_val, sample_weight_val, init_score_val : a single validation set
+        init_score : array [n], for three or more classes [n, K]
+            Added to the outputs F of the rows in training, as an offset (an exposure, the
+            decision_function of another model). The model holds what is learnt besides, with the
+            intercept 0; predictions do not include it.
+        eval_set : list of (X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)
+            Validation sets, in place of X_val, y_val
+        eval_names : list of their names in `history_.evals`; None: validation_0, validation_1, ...
+        stop_on : name of a set, of a metric, or a pair (set, metric)
+            What early stopping goes by; None: the first metric of the last set
 
         Returns
         -------
@@ -102,25 +152,48 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         """
         with self._fitting():
             self._check_parameters()
+            short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
+            sets = given_sets(eval_set, eval_names, short)
+            run = self._earlier()
             self._forget()
-            with gpu.current(locate(X), "boosting"):
-                self._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+            with gpu.current(locate(X), "boosting"), self._drawing(run) as random_state:
+                self._fit(Given(X, y, sample_weight, init_score, sets, stop_on), run, random_state)
         return self
+
+    def _earlier(self) -> Run | None:
+        """The run that this fit is to continue."""
+        run = getattr(self, "_run", None)
+        if not self.warm_start or run is None or not hasattr(self, "model_"):
+            return None
+        run.check_parameters(self)
+        return run
+
+    @contextmanager
+    def _drawing(self, run: Run | None) -> Iterator[Any]:
+        """While a run is continued, what is drawn is what was drawn when it began.
+
+        Yields the state that a run kept by this fit begins with.
+        """
+        if run is None:
+            yield state_of(self.random_state) if self.warm_start else None
+            return
+        given, self.random_state = self.random_state, state_of(run.random_state)
+        try:
+            yield run.random_state
+        finally:
+            self.random_state = given
 
     def _check_parameters(self) -> None:
         check_choice("missing", self.missing, MISSING)
         check_choice("device", self.device, DEVICES)
         self._check_rounds()
+        check_flag("warm_start", self.warm_start)
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
         check_real("learning_rate", self.learning_rate, 0.0)
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         check_jobs(self.n_jobs)
-        if self.metric is not None and not callable(self.metric):
-            raise TypeError(
-                "metric must be None (the loss) or a callable metric(y, prediction) -> float; got "
-                f"{self.metric!r}."
-            )
+        watched_metrics(self.metric, self._task)
         callbacks = [] if self.callbacks is None else self.callbacks
         listed = isinstance(callbacks, list | tuple)
         for wrong in [c for c in callbacks if not callable(c)] if listed else [callbacks]:
@@ -131,17 +204,16 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         check_flag("early_stopping", self.early_stopping)
         check_integer("n_estimators", self.n_estimators, 1)
 
-    def _fit(self, X: Any, y: Any, w: Any, X_val: Any, y_val: Any, w_val: Any) -> None:
-        reading = read(self, X, y, w)
-        held_out = read_validation(self, X_val, y_val, w_val, reading)
+    def _fit(self, given: Given, run: Run | None, random_state: Any) -> None:
+        reading = read(self, given.X, given.y, given.sample_weight, given.init_score)
+        held_out = {one.name: read_validation(self, one.rows, reading) for one in given.sets}
         engine, home = engine_for(reading.where, self.n_jobs), reading.home
         reading = reading.seen_by(engine)
         where = reading.where
+        held_out = {name: rows.seen_by(engine) for name, rows in held_out.items()}
         self._decide_rounds(reading.rows.X.shape[0])
-        if held_out is not None:
-            held_out = held_out.seen_by(engine)
-        elif self._stops_early:
-            held_out, keep = hold_out(
+        if self._stops_early and not held_out:
+            held_out[VALIDATION], keep = hold_out(
                 reading.rows, reading.keep, self._n_strata(), self.validation_fraction,
                 self.random_state, where,
             )  # fmt: skip
@@ -149,14 +221,19 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         data = training_data(reading, engine, self.max_bins)
         del reading  # features that were converted or moved are free again once they are encoded
         self._categories = data.categories
-        if held_out is not None:
-            held_out = encoded_by(data.categories, held_out, where)
+        held_out = {
+            name: encoded_by(data.categories, rows, where) for name, rows in held_out.items()
+        }
         plan = self._plan(data)
         self.link_ = plan.link
+        fresh = self._begun(data, plan, random_state) if self.warm_start else None
         del data  # and the encoded ones once they are binned
-        validation = self._validation(plan, held_out, where, home)
-        trace, training = self._boost(plan, validation)
+        if run is not None and fresh is not None:
+            run.check_data(fresh.shape, fresh.data)
+        validation = self._validation(plan, held_out, given.stop_on, where, home)
+        trace, training = self._boost(plan, validation, () if run is None else run.rounds)
         self._keep(trace, plan, training, validation)
+        self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
         self.engine_ = engine.name
 
     def _decide_rounds(self, n_rows: int) -> None:
@@ -164,42 +241,49 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         self._stops_early = bool(self.early_stopping)
         self._n_rounds = int(self.n_estimators or 0)
 
+    def _begun(self, data: TrainingData, plan: Plan, random_state: Any) -> Run:
+        """A run that can be continued, before its first round."""
+        return Run((), parameters_of(self), random_state, Shape.of(self), checksum(data, plan))
+
     def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
         """The training rows in the layout of a plan (data/rows.py)."""
         return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges)
 
     def _validation(
-        self, plan: Plan, held_out: Rows | None, where: Where, home: Where
+        self, plan: Plan, held_out: dict[str, Rows], stop_on: Any, where: Where, home: Where
     ) -> Validation | None:
-        if held_out is None:
+        if not held_out:
+            if stop_on is not None:
+                raise ValueError(
+                    "stop_on is for validation rows: give eval_set, X_val and y_val, or "
+                    f"early_stopping=True; got {stop_on!r}."
+                )
             return None
-        target, weights = held_out.target, held_out.weights
-
-        # copies: the user's function may keep or change them, and torch warns of read-only views
-        more = {} if weights is None else {"sample_weight": home.hand_over(_copy(weights))}
-
-        def evaluate(F: Any) -> float:
-            if self.metric is None:
-                return plan.loss(F, target, weights)
-            truth, prediction = self._metric_arguments(F, target, where)
-            answer = self.metric(home.hand_over(_copy(truth)), home.hand_over(prediction), **more)
-            return metric_value(answer)
-
+        metrics = watched_metrics(self.metric, self._task)
+        decides = decider(stop_on, list(held_out), metrics)
         patience = self.n_iter_no_change if self._stops_early else None
-        return Validation(plan, held_out.X, evaluate, where, patience)
+        sets = [
+            EvalSet(
+                name, plan, rows.X, rows.offset,
+                Evaluation(self, metrics, plan, rows, where, home), where,
+            )
+            for name, rows in held_out.items()
+        ]  # fmt: skip
+        return Validation(sets, metrics, decides, patience)
 
     def _boost(
-        self, plan: Plan, validation: Validation | None
+        self, plan: Plan, validation: Validation | None, earlier: Sequence[Any]
     ) -> tuple[Trace, TrainingLoss | None]:
+        """The rounds; those of an `earlier` run are the first, and callbacks have seen them."""
         watched = validation is not None or self.callbacks
         training = TrainingLoss(plan.strategy) if plan.cheap_loss or watched else None
         watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
         if self.callbacks:
-            watchers.append(
-                call_callbacks(self.callbacks, self._n_rounds, plan, training, validation)
-            )
+            tell = call_callbacks(self.callbacks, self._n_rounds, plan, training, validation)
+            watchers.append(lambda n, round_: tell(n, round_) if n > len(earlier) else None)
+        strategy = Resumed(plan.strategy, earlier) if earlier else plan.strategy
         try:
-            return boost(plan.strategy, self._n_rounds, watchers), training
+            return boost(strategy, self._n_rounds, watchers), training
         finally:
             for callback in self.callbacks or []:
                 getattr(callback, "close", lambda: None)()
@@ -221,6 +305,12 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             np.array(training.history if training else []),
             np.array(validation.history if validation else []),
             np.array([r.weights for r in trace.rounds if r.weights]).reshape(-1, 4),
+            {
+                name: {metric: np.array(values) for metric, values in of_set.items()}
+                for name, of_set in (validation.evals if validation else {}).items()
+            },
+            validation.decides if validation else None,
+            validation.greater_is_better if validation else False,
         )
         rounds = trace.rounds[:n_rounds]
         outcome = plan.learner.outcome(rounds, plan.start, plan.constant)
@@ -230,7 +320,3 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         self.n_estimators_ = n_rounds
         self.alphas_, self.errors_ = alphas_and_errors(rounds)
         self.stop_reason_ = trace.stop_reason
-
-
-def _copy(array: Any) -> Any:
-    return array.copy() if isinstance(array, np.ndarray) else array

@@ -31,10 +31,11 @@ VALUE_BITS = 40
 
 @dataclass(frozen=True)
 class Problem:
-    """What is to be minimised: the mean of w_i loss(y_i, F_i), from F = `start` on.
+    """What is to be minimised: the mean of w_i loss(y_i, F_i), from F = `start` + `offset` on.
 
     `y` is [rows], or [outputs, rows] where every output has a target of its own; `weights` is None
-    or [rows]; `scale` a power of two, the order of magnitude of F.
+    or [rows]; `scale` a power of two, the order of magnitude of F; `offset` None or
+    [outputs, rows].
     """
 
     loss: Loss
@@ -42,6 +43,7 @@ class Problem:
     weights: Any | None
     start: np.ndarray
     scale: float
+    offset: Any | None = None
 
     @property
     def joint(self) -> bool:
@@ -71,6 +73,8 @@ class Gradients:
         start = np.rint(problem.start / self.quantum) * self.quantum
         self.intercept = start
         self.F = where.zeros((outputs, codes.n_rows), xp.float64) + where.put(start)[:, None]
+        if problem.offset is not None:
+            self.F = self.F + xp.round(problem.offset / self.quantum) * self.quantum
         self.format = format_for(engine, codes.n_rows, problem.weights)
         self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
         self.pending: tuple[Leaves, np.ndarray] | None = None

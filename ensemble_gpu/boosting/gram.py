@@ -51,19 +51,24 @@ class IntegerTargets:
         return self.shift + self.quantum * self.start.astype(np.float64)
 
 
-def integer_targets(y: Any, weights: Any | None, engine: Engine) -> IntegerTargets:
-    """Round targets y [outputs, rows] to integers, as fine as their weighted sum allows."""
+def integer_targets(
+    y: Any, weights: Any | None, engine: Engine, *, intercept: bool = True
+) -> IntegerTargets:
+    """Round targets y [outputs, rows] to integers, as fine as their weighted sum allows.
+
+    Without an `intercept` the residuals are those of the outputs 0.
+    """
     where, xp = engine.where, engine.where.xp
     total = y.shape[1] if weights is None else int(xp.sum(weights))
     low, high = float(xp.min(y)), float(xp.max(y))
-    shift = 0.5 * low + 0.5 * high
+    shift = 0.5 * low + 0.5 * high if intercept else 0.0
     spread = max(high - shift, shift - low)
     bits = min(MOST_RESIDUAL_BITS, SUM_BITS - total.bit_length())
     quantum = math.ldexp(1.0, max(math.frexp(spread)[1] - bits, -1000))
     r = xp.astype(xp.round((y - shift) / quantum), xp.int64)
     weighted = r if weights is None else r * weights[None, :]
     sums = [int(xp.sum(weighted[k, :])) for k in range(y.shape[0])]
-    start = np.array([_nearest(s, total) for s in sums], dtype=np.int64)
+    start = np.array([_nearest(s, total) if intercept else 0 for s in sums], dtype=np.int64)
     return IntegerTargets(r - where.put(start)[:, None], start, shift, quantum, weights, total)
 
 

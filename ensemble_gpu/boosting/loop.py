@@ -52,6 +52,30 @@ def boost(
     return trace
 
 
+class Resumed(Generic[R]):
+    """A fresh strategy that first finds the rounds of an earlier run, and then its own.
+
+    Whoever watches the loop sees a single run.
+    """
+
+    def __init__(self, strategy: Strategy[R], rounds: Sequence[R]) -> None:
+        self.strategy, self.rounds = strategy, iter(rounds)
+
+    @property
+    def reason(self) -> str:
+        return self.strategy.reason
+
+    def best(self) -> R | None:
+        known = next(self.rounds, None)
+        return self.strategy.best() if known is None else known
+
+    def follow(self, round_: R, /) -> None:
+        self.strategy.follow(round_)
+
+    def training_loss(self, round_: R, /) -> float:
+        return self.strategy.training_loss(round_)
+
+
 def replay(strategy: Strategy[R], rounds: Sequence[R]) -> None:
     """Bring a fresh strategy to where a run stood after these rounds.
 

@@ -111,6 +111,11 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
     engine, prepared = binned.engine, prepare(binned, rule.group_of)
     n_classes = prepared.layout.n_classes
     strategy: Rescale | OneClassAtATime
+    if binned.offset is not None and n_classes > 2:
+        raise ValueError(
+            f"init_score with {n_classes} classes is for losses whose outputs are sums of scores: "
+            "AdaBoostClassifier takes it with variant='logit', or use BoostingClassifier."
+        )
     if getattr(estimator, "multiclass", "shared") == "single" and n_classes > 2:
         own = replace(rule, group_of=np.array([[0, 1]]), n_outputs=1)
         each = np.arange(n_classes)
@@ -128,7 +133,9 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         strategy,
         StumpTables(prepared.matrix, worth),
         start=np.zeros(rule.n_outputs),
-        constant=best_constant(rule, prepared.shares),
+        constant=np.zeros(rule.n_outputs)
+        if binned.offset is not None
+        else best_constant(rule, prepared.shares),
         link=rule.link,
         loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, where),
         cheap_loss=True,
@@ -157,6 +164,7 @@ def _rescale(
         float(estimator.learning_rate),
         prepared.lightest,
         vote_loss,
+        prepared.loss,
     )
 
 
@@ -195,7 +203,9 @@ def regression_plan(
     """One output; the target is y itself."""
     engine, scale = binned.engine, 1.0
     if loss.link_name == "identity":
-        largest = float(engine.where.xp.max(engine.where.xp.abs(binned.target)))
+        xp = engine.where.xp
+        sizes = [binned.target] if binned.offset is None else [binned.target, binned.offset]
+        largest = max(float(xp.max(xp.abs(a))) for a in sizes)
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
@@ -249,7 +259,10 @@ def _plan(
 
 def _gram(binned: Binned, n_outputs: int, descent: DescentParameters, search: StumpSearch) -> Gram:
     engine, y = binned.engine, binned.target if n_outputs > 1 else binned.target[None, :]
-    targets = integer_targets(y, integer_weights(binned.weights, WEIGHT_BITS, engine), engine)
+    offset = _offset(binned)
+    y = y if offset is None else y - offset
+    weights = integer_weights(binned.weights, WEIGHT_BITS, engine)
+    targets = integer_targets(y, weights, engine, intercept=offset is None)
     return Gram(
         engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.n_rounds
     )
@@ -263,11 +276,20 @@ def _rebuild(
     if isinstance(loss, CustomLoss):
         y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
         loss.try_on(y, engine.where.xp.zeros_like(y))
-    start = _best_constants(loss, binned, n_outputs, engine.where)
-    problem = Problem(loss, binned.target, binned.weights, start, scale)
+    start = np.zeros(n_outputs)
+    if binned.offset is None:
+        start = _best_constants(loss, binned, n_outputs, engine.where)
+    problem = Problem(loss, binned.target, binned.weights, start, scale, _offset(binned))
     sampling = Sampling(descent.subsample, descent.seed)
     gradients = Gradients(engine, binned.matrix.codes, problem, descent.step, sampling)
     return Rebuild(gradients, learner, descent.step, descent.learning_rate)
+
+
+def _offset(binned: Binned) -> Any | None:
+    """What the outputs begin with besides the intercept, which is 0 then: [outputs, rows]."""
+    if binned.offset is None:
+        return None
+    return binned.engine.where.xp.permute_dims(binned.offset, (1, 0))
 
 
 def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:

@@ -10,6 +10,7 @@ from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.losses.base import array_exp
+from ensemble_gpu.metrics import REGRESSION
 from ensemble_gpu.model.link import LINKS
 
 
@@ -30,11 +31,19 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
         for F, home, _ in self._staged(X, rounds):
             yield home.hand_over(self._mean(F))
 
-    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any:
-        return check_target(y, n_rows, where, "y_val")
+    _task = REGRESSION
+
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:
+        return check_target(y, n_rows, where, name)
 
     def _n_strata(self) -> int:
         return 1
 
-    def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
-        return target, self._mean(F)
+    def _n_outputs(self) -> int:
+        return 1
+
+    def _metric_truth(self, target: Any, where: Where) -> Any:
+        return target
+
+    def _prediction(self, F: Any, where: Where) -> Any:
+        return self._mean(F)

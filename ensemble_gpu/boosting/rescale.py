@@ -45,6 +45,7 @@ class Rescale:
         learning_rate: float,
         lightest: float,
         vote_loss: VoteLoss | None = None,
+        loss: float = 1.0,
     ) -> None:
         groups = layout.n_groups
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
@@ -59,7 +60,7 @@ class Rescale:
         self.ratio = np.ones((groups, N_LEAVES))
         self.fresh_totals = np.zeros(groups, dtype=np.int64)
         self.reason = ""
-        self.loss = 1.0
+        self.loss = loss
         self._requantise()
         # the weight of the lightest row, as weights are scaled before round 1
         self.lightest = math.ldexp(lightest, layout.quantum_bits - self.top_exponent)
@@ -110,7 +111,7 @@ class Rescale:
         return stump._replace(weights=stump.weights._replace(Z=Z))
 
     def training_loss(self, stump: Stump) -> float:
-        """Mean of exp(-margin), relative to that of the outputs 0 (SAMME: of exp(-F_y))."""
+        """Mean of exp(-margin), 1 for the outputs 0 (SAMME: of exp(-F_y))."""
         assert stump.weights is not None
         return self.loss * stump.weights.Z
 

@@ -209,6 +209,11 @@ class Reweigh:
 
 def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
     """From the parameters of an AdaBoost to what the loop runs on."""
+    if data.rows.offset is not None:
+        raise ValueError(
+            "init_score is for boosting of stumps and trees; estimator is "
+            f"{estimator.estimator!r}, whose answers are votes or probabilities."
+        )
     where, xp, n_classes = data.where, data.where.xp, len(estimator.classes_)
     rows = data.rows if data.keep is None else data.rows.take(xp.nonzero(data.keep)[0])
     rows = Rows(rows.X, xp.astype(rows.target, xp.int64), rows.weights)

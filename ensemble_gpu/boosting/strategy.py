@@ -22,7 +22,10 @@ class Strategy(Protocol[R]):
     rounds that another run has found. `training_loss` only looks.
     """
 
-    reason: str
+    @property
+    def reason(self) -> str:
+        """Why `best` has found nothing."""
+        ...
 
     def best(self) -> R | None: ...
 

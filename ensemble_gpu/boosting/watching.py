@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.evaluation import Evaluation, Watched
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 
 
@@ -21,7 +22,8 @@ class RoundInfo:
     The stump is x[feature] <= threshold, with `values[output, leaf]` for left, right and
     abstaining rows. Of a tree they are the root's test and the values of all nodes; where it tests
     a categorical feature `threshold` is NaN and `categories` are those that go left. None where a
-    round is neither. Losses are None where nobody computes them.
+    round is neither. Losses are None where nobody computes them. `evals[set][metric]` are the
+    metrics of all validation sets, `validation_loss` is the one that decides early stopping.
     """
 
     round: int
@@ -34,6 +36,7 @@ class RoundInfo:
     training_loss: float | None = None
     values: np.ndarray | None = None
     categories: list[Any] | None = None
+    evals: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 Callback = Callable[[RoundInfo], Any]
@@ -43,7 +46,9 @@ Callback = Callable[[RoundInfo], Any]
 class History:
     """What is known of each round that was run; empty where it was not computed.
 
-    `training` and `validation` are losses after the round. `weights` [round, 4] are those of
+    `training` is the loss after the round. `evals[set][metric]` are the metrics of the validation
+    sets after it; `validation` is the one of them that decides early stopping, `decides` its set
+    and metric, `greater_is_better` its direction. `weights` [round, 4] are those of
     AdaBoost: the shares W0, W+ and W- of the weight before the round, of rows that abstain, are
     voted right and wrong, and Z, the factor of the round on the training loss.
     """
@@ -51,17 +56,28 @@ class History:
     training: np.ndarray
     validation: np.ndarray
     weights: np.ndarray
+    evals: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    decides: tuple[str, str] | None = None
+    greater_is_better: bool = False
+
+    @property
+    def best_round(self) -> int | None:
+        """The round, counted from 1, with the best `validation`; the first of equals."""
+        if not len(self.validation):
+            return None
+        sign = -1.0 if self.greater_is_better else 1.0
+        return int(np.argmin(sign * self.validation)) + 1
 
     @property
     def Z(self) -> np.ndarray:
         """The factor of each round on the training loss (AdaBoost)."""
         return self.weights[:, 3]
 
-    def plot(self, ax: Any = None) -> Any:
-        """Both curves; needs matplotlib. Returns the axes."""
+    def plot(self, ax: Any = None, *, metric: str | None = None) -> Any:
+        """All curves, a panel a metric (plotting/curves.py); needs matplotlib. Returns the axes."""
         from ensemble_gpu.plotting.curves import plot_history
 
-        return plot_history(self, ax=ax)
+        return plot_history(self, metric=metric, ax=ax)
 
 
 class TrainingLoss:
@@ -75,46 +91,64 @@ class TrainingLoss:
         self.history.append(self.strategy.training_loss(round_))
 
 
-def metric_value(answer: Any) -> float:
-    """What a user's metric returned, as a number; an error that names `metric` where it is none."""
-    wrong = f"metric must return a number, lower is better; got {answer!r}."
-    if isinstance(answer, str):
-        raise TypeError(wrong)
-    try:
-        value = float(answer)
-    except (TypeError, ValueError) as error:
-        raise TypeError(wrong) from error
-    if math.isnan(value):
-        raise ValueError(wrong)
-    return value
+class EvalSet:
+    """Follows the outputs F of the rows of one validation set."""
+
+    def __init__(
+        self, name: str, plan: Plan, X: Any, offset: Any | None, evaluate: Evaluation, where: Where
+    ) -> None:
+        self.name, self.plan, self.X, self.evaluate, self.where = name, plan, X, evaluate, where
+        zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
+        self.F = zeros + where.put(plan.start)[None, :]
+        if offset is not None:
+            self.F = self.F + offset
+
+    def values(self, round_: Any) -> list[float]:
+        """All metrics after a round."""
+        self.F = self.F + self.plan.learner.added(round_, self.X, self.where)
+        return self.evaluate(self.F)
 
 
 class Validation:
-    """Follows the outputs F of held-out rows; `evaluate(F)` after each round is `history`."""
+    """All metrics of all sets after each round; `history` is the one that decides when to stop."""
 
     def __init__(
         self,
-        plan: Plan,
-        X: Any,
-        evaluate: Callable[[Any], float],
-        where: Where,
+        sets: Sequence[EvalSet],
+        metrics: Sequence[Watched],
+        decides: tuple[int, int],
         patience: int | None,
     ) -> None:
-        self.plan, self.X, self.evaluate = plan, X, evaluate
-        self.where, self.patience = where, patience
-        zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
-        self.F = zeros + where.put(plan.start)[None, :]
-        self.history: list[float] = []
+        self.sets, self.metrics, self.patience = sets, metrics, patience
+        own, metric = sets[decides[0]], metrics[decides[1]]
+        self.decides, self.greater_is_better = (own.name, metric.name), metric.greater_is_better
+        self.sign = -1.0 if metric.greater_is_better else 1.0
+        self.evals: dict[str, dict[str, list[float]]] = {
+            one.name: {metric.name: [] for metric in metrics} for one in sets
+        }
         self.best, self.best_round = math.inf, 1
 
+    @property
+    def history(self) -> list[float]:
+        return self.evals[self.decides[0]][self.decides[1]]
+
+    def latest(self) -> dict[str, dict[str, float]]:
+        return {
+            name: {metric: values[-1] for metric, values in of_set.items()}
+            for name, of_set in self.evals.items()
+        }
+
     def __call__(self, n_rounds: int, round_: Any) -> str | None:
-        self.F = self.F + self.plan.learner.added(round_, self.X, self.where)
-        self.history.append(self.evaluate(self.F))
-        if self.history[-1] < self.best:
-            self.best, self.best_round = self.history[-1], n_rounds
+        for one in self.sets:
+            values = zip(self.metrics, one.values(round_), strict=True)
+            for metric, value in values:
+                self.evals[one.name][metric.name].append(value)
+        latest = self.sign * self.history[-1]
+        if latest < self.best:
+            self.best, self.best_round = latest, n_rounds
         waited = n_rounds - self.best_round
         if self.patience is not None and waited >= self.patience:
-            return f"validation loss has not improved for {waited} rounds"
+            return f"{' '.join(self.decides)} has not improved for {waited} rounds"
         return None
 
 
@@ -135,6 +169,7 @@ def call_callbacks(
             alpha=round_.alpha,
             validation_loss=validation.history[-1] if validation else None,
             training_loss=training.history[-1] if training else None,
+            evals=validation.latest() if validation else {},
             **plan.learner.round_info(round_),
         )
         answers = [callback(info) for callback in callbacks]

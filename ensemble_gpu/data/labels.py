@@ -127,7 +127,8 @@ def classes_with_weight(
     heavy = [c for c in range(len(classes)) if bool(xp.any((index == c) & (weights > 0.0)))]
     if len(heavy) < 2:
         raise ValueError(
-            "y must hold at least 2 classes with sample_weight > 0; got 1 class: "
+            "y must hold at least 2 classes with sample_weight > 0 (times class_weight, where "
+            "given); got 1 class: "
             f"{classes[heavy].tolist()!r}."
         )
     numbers = np.zeros(len(classes), dtype=np.int64)

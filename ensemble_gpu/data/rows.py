@@ -15,22 +15,30 @@ from ensemble_gpu.kernels.protocol import Engine, Layout
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated rows on one device: features, label index or target, weights (None: all equal)."""
+    """Validated rows on one device: features, label index or target, weights (None: all equal).
+
+    `offset` [rows, outputs] is what is added to the outputs of boosting (None: nothing).
+    """
 
     X: Any
     target: Any
     weights: Any | None
+    offset: Any | None = None
 
     def seen_by(self, engine: Engine) -> Rows:
         """The same memory, as arrays that the engine takes."""
-        weights = None if self.weights is None else engine.view(self.weights)
-        return Rows(engine.view(self.X), engine.view(self.target), weights)
+        weights, offset = (
+            None if a is None else engine.view(a) for a in (self.weights, self.offset)
+        )
+        return Rows(engine.view(self.X), engine.view(self.target), weights, offset)
 
     def take(self, at: Any) -> Rows:
         """The rows at the given positions."""
         xp = locate(self.X).xp
-        weights = None if self.weights is None else xp.take(self.weights, at)
-        return Rows(xp.take(self.X, at, axis=0), xp.take(self.target, at), weights)
+        weights, offset = (
+            None if a is None else xp.take(a, at, axis=0) for a in (self.weights, self.offset)
+        )
+        return Rows(xp.take(self.X, at, axis=0), xp.take(self.target, at), weights, offset)
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,8 @@ class Binned:
 
     `order` are the positions of the binned rows among those that were given (None: all of them, as
     given). Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
-    Target and weights (None: all equal) belong to the binned rows, in the engine's namespace.
+    Target, weights (None: all equal) and offset (None: none) belong to the binned rows, in the
+    engine's namespace.
     """
 
     engine: Engine
@@ -49,6 +58,7 @@ class Binned:
     categories: Categories
     order: Any | None
     starts: np.ndarray | None
+    offset: Any | None = None
 
     def with_weights(self, weights: Any | None) -> Binned:
         """The same codes with other weights, one for each row that was given.
@@ -81,8 +91,10 @@ def bin_rows(
     if at is None:
         at = where.xp.arange(rows.X.shape[0], device=where.device)
     matrix = bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
-    target, weights = (_in_order(a, order, engine) for a in (rows.target, rows.weights))
-    return Binned(engine, matrix, target, weights, categories, order, starts)
+    target, weights, offset = (
+        _in_order(a, order, engine) for a in (rows.target, rows.weights, rows.offset)
+    )
+    return Binned(engine, matrix, target, weights, categories, order, starts, offset)
 
 
 def _order(
@@ -101,4 +113,4 @@ def _in_order(array: Any | None, order: Any | None, engine: Engine) -> Any | Non
     """The entries at the positions `order` (None: all), in the engine's namespace."""
     if array is None:
         return None
-    return engine.adopt(array if order is None else locate(array).xp.take(array, order))
+    return engine.adopt(array if order is None else locate(array).xp.take(array, order, axis=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +14,8 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 from ensemble_gpu.arrays.namespace import Where, is_array
 
 FINITE_BLOCK = 1 << 16
+# Offsets of outputs beyond this are no offsets.
+LARGEST_OFFSET = 1e100
 
 
 @contextmanager
@@ -96,7 +99,10 @@ def check_finite(X: Any, where: Where, name: str, would_take: tuple[str, ...] | 
 
 
 def features_of(name: str) -> str:
-    """The features that y, y_val, sample_weight or sample_weight_val belongs to."""
+    """The features that y, y_val, eval_set[1][1] (y of a set), sample_weight ... belongs to."""
+    in_set = re.fullmatch(r"(eval_set\[\d+\])\[\d\]", name)
+    if in_set:
+        return f"{in_set[1]}[0]"
     return "X_val" if name.endswith("_val") else "X"
 
 
@@ -171,3 +177,36 @@ def check_target(y: Any, n_rows: int, where: Where, name: str) -> Any:
     if not bool(xp.all(xp.isfinite(y))):
         raise ValueError(f"Input {name} contains NaN or infinity; finite values are allowed.")
     return y
+
+
+def check_offset(offset: Any, n_rows: int, n_outputs: int, where: Where, name: str) -> Any:
+    """Finite float64 [rows, outputs] where X lives; None stays None.
+
+    One output may come as [rows].
+    """
+    if offset is None:
+        return None
+    xp = where.xp
+    if not is_array(offset) or isinstance(offset, np.ndarray):
+        try:
+            offset = where.put(np.asarray(offset, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must hold numbers; {error}.") from error
+    shape = tuple(offset.shape)
+    allowed = [(n_rows, n_outputs)] + ([(n_rows,)] if n_outputs == 1 else [])
+    if shape and shape[0] != n_rows:
+        check_length(name, shape[0], features_of(name), n_rows)
+    if shape not in allowed:
+        raise ValueError(
+            f"{name} must have shape {' or '.join(map(str, reversed(allowed)))}: a value a row"
+            f"{'' if n_outputs == 1 else ' and class'}; got shape {shape}."
+        )
+    if not xp.isdtype(offset.dtype, ("real floating", "integral", "bool")):
+        raise ValueError(f"{name} must hold real numbers; got dtype {offset.dtype}.")
+    offset = xp.reshape(xp.astype(offset, xp.float64), (n_rows, n_outputs))
+    if not bool(xp.all(xp.abs(offset) <= LARGEST_OFFSET)):
+        raise ValueError(
+            f"{name} contains NaN, infinity or values beyond +-{LARGEST_OFFSET:g}; finite values "
+            "are allowed."
+        )
+    return offset

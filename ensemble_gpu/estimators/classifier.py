@@ -9,6 +9,12 @@ from sklearn.base import ClassifierMixin
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, check_same_place, locate
+from ensemble_gpu.data.class_weights import (
+    BALANCED,
+    check_class_weight,
+    class_factors,
+    times_class_weights,
+)
 from ensemble_gpu.data.labels import (
     check_label_column,
     check_label_kinds,
@@ -23,14 +29,31 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
     """Labels of any kind; a subclass has `predict`."""
 
     classes_: np.ndarray
+    class_weight: Any = None
 
-    # Labels that a fit needs at the least.
+    # Labels that a fit needs at the least; names that `class_weight` may be.
     _fewest_classes = 2
+    _class_weights: tuple[str, ...] = BALANCED
+    # Weight of each label of y, in order.
+    _class_factor: np.ndarray
+
+    def _check_class_weight(self) -> None:
+        check_class_weight(self.class_weight, self._class_weights)
+
+    def _read_labels(
+        self, y: Any, n_rows: int, w: Any, where: Where, fewest: int
+    ) -> tuple[np.ndarray, Any, Any]:
+        """Labels, the index of every row's, and its weight, times that of its class."""
+        classes, index = check_labels(y, n_rows, where, fewest, "y")
+        weights = check_weights(w, n_rows, where, "sample_weight")
+        given = self.class_weight
+        self._class_factor = class_factors(given, classes, index, weights, where)
+        weights = times_class_weights(given, self._class_factor, index, weights, where)
+        return classes, index, weights
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and weights; classes_ are the labels that have any weight."""
-        classes, index = check_labels(y, n_rows, where, self._fewest_classes, "y")
-        weights = check_weights(w, n_rows, where, "sample_weight")
+        classes, index, weights = self._read_labels(y, n_rows, w, where, self._fewest_classes)
         if weights is not None:
             classes, index = classes_with_weight(classes, index, weights, where)
         self.classes_ = classes

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ensemble_gpu.arrays.devices import from_host, to_workplace
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
-from ensemble_gpu.data.validation import check_weights
+from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 
@@ -51,7 +51,11 @@ class ValidationReader(Reader, Protocol):
         """More rows as floats, once their columns are known to be those of `fit`."""
         ...
 
-    def _read_validation_target(self, y: Any, n_rows: int, where: Where) -> Any: ...
+    def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any: ...
+
+    def _n_outputs(self) -> int:
+        """Outputs of the model, once the target has been read."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -95,34 +99,62 @@ class TrainingData:
         )
 
 
-def read(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> Reading:
-    """Training rows; those of weight zero take no part."""
+@dataclass(frozen=True)
+class GivenRows:
+    """Validation rows as the user gave them, and what errors call the parts."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    init_score: Any = None
+    names: tuple[str, ...] = ("X_val", "y_val", "sample_weight_val", "init_score_val")
+
+    def check_nothing_given(self) -> None:
+        """Raise where something belongs to an X that is None."""
+        parts = (self.y, self.sample_weight, self.init_score)
+        for part, name in zip(parts, self.names[1:], strict=True):
+            if part is not None:
+                raise ValueError(
+                    f"{name} was given, and needs {self.names[0]}; {self.names[0]} is None."
+                )
+
+
+def read(estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any = None) -> Reading:
+    """Training rows; those of weight zero take no part. An init_score is for a ValidationReader."""
     home = locate(X)
-    X, y, w = _arrived(estimator.device, home, X=X, y=y, sample_weight=sample_weight)
+    X, y, w, offset = _arrived(
+        estimator.device, home, X=X, y=y, sample_weight=sample_weight, init_score=init_score
+    )
     where = locate(X)
     X, chosen = estimator._read_features(X)
     target, weights = estimator._read_target(y, X.shape[0], w, where)
-    rows = _moved(Rows(X, target, weights), estimator._device_of_rows())
+    if offset is not None:
+        n_outputs = cast(ValidationReader, estimator)._n_outputs()
+        offset = check_offset(offset, X.shape[0], n_outputs, where, "init_score")
+    rows = _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
     return Reading(rows, keep, chosen, locate(rows.X), home)
 
 
-def read_validation(
-    estimator: ValidationReader, X: Any, y: Any, sample_weight: Any, training: Reading
-) -> Rows | None:
-    """Rows of a validation loss beside those of training; None where X is None."""
-    if X is None:
-        if y is not None or sample_weight is not None:
-            raise ValueError("y_val and sample_weight_val need X_val; X_val is None.")
-        return None
-    X, y, w = _arrived(
-        estimator.device, training.home, X_val=X, y_val=y, sample_weight_val=sample_weight
+def read_validation(estimator: ValidationReader, given: GivenRows, training: Reading) -> Rows:
+    """Rows of a validation set beside those of training."""
+    parts = (given.X, given.y, given.sample_weight, given.init_score)
+    X, y, w, offset = _arrived(
+        estimator.device, training.home, **dict(zip(given.names, parts, strict=True))
     )
+    features, target_name, weight_name, offset_name = given.names
     where = locate(X)
-    X = estimator._read_features_again(X, training.chosen, "X_val")
-    target = estimator._read_validation_target(y, X.shape[0], where)
-    weights = check_weights(w, X.shape[0], where, "sample_weight_val")
-    return _moved(Rows(X, target, weights), estimator._device_of_rows())
+    X = estimator._read_features_again(X, training.chosen, features)
+    target = estimator._read_validation_target(y, X.shape[0], where, target_name)
+    weights = check_weights(w, X.shape[0], where, weight_name)
+    if (offset is None) != (training.rows.offset is None):
+        has = "has an init_score" if offset is None else "has none"
+        raise ValueError(
+            f"{offset_name} is {'None' if offset is None else 'given'}, but training {has}: give "
+            "init_score for training and validation rows, or for none of them."
+        )
+    offset = check_offset(offset, X.shape[0], estimator._n_outputs(), where, offset_name)
+    return _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
 
 
 def training_data(reading: Reading, engine: Engine, max_bins: Any) -> TrainingData:
@@ -145,4 +177,5 @@ def _arrived(device: str | None, home: Where, **arrays: Any) -> list[Any]:
 
 def _moved(rows: Rows, device: str | None) -> Rows:
     """Validated rows, moved once to the GPU where `device` asks for one."""
-    return Rows(*(from_host(array, device) for array in (rows.X, rows.target, rows.weights)))
+    arrays = (rows.X, rows.target, rows.weights, rows.offset)
+    return Rows(*(from_host(array, device) for array in arrays))

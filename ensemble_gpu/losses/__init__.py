@@ -37,9 +37,33 @@ REGRESSION: dict[str, type[Loss]] = {
     "poisson": Poisson,
 }
 
+# What scikit-learn and LightGBM call them.
+CLASSIFICATION_ALIASES = {
+    "log_loss": "logistic",
+    "logloss": "logistic",
+    "cross_entropy": "logistic",
+    "binary": "logistic",
+    "multiclass": "logistic",
+    "softmax": "logistic",
+}
+REGRESSION_ALIASES = {
+    "squared_error": "squared",
+    "mean_squared_error": "squared",
+    "mse": "squared",
+    "l2": "squared",
+    "regression": "squared",
+    "regression_l2": "squared",
+    "absolute_error": "absolute",
+    "mean_absolute_error": "absolute",
+    "mae": "absolute",
+    "l1": "absolute",
+    "regression_l1": "absolute",
+}
+
 __all__ = [
     "Absolute",
     "CLASSIFICATION",
+    "CLASSIFICATION_ALIASES",
     "CustomLoss",
     "Exponential",
     "Hinge",
@@ -52,6 +76,7 @@ __all__ = [
     "Poisson",
     "Quantile",
     "REGRESSION",
+    "REGRESSION_ALIASES",
     "Squared",
     "SquaredMargin",
     "TruncatedSquared",
@@ -62,13 +87,14 @@ __all__ = [
 
 
 def classification_loss(loss: str | Loss, n_classes: int) -> Loss:
-    """The loss of a name, or the one given, for this number of classes."""
-    return for_classes(_resolve(loss, CLASSIFICATION, "classification"), n_classes)
+    """The loss of a name or alias, or the one given, for this number of classes."""
+    found = _resolve(loss, CLASSIFICATION, CLASSIFICATION_ALIASES, "classification")
+    return for_classes(found, n_classes)
 
 
 def regression_loss(loss: str | Loss) -> Loss:
-    """The loss of a name, or the one given."""
-    return _resolve(loss, REGRESSION, "regression")
+    """The loss of a name or alias, or the one given."""
+    return _resolve(loss, REGRESSION, REGRESSION_ALIASES, "regression")
 
 
 def for_classes(loss: Loss, n_classes: int) -> Loss:
@@ -86,12 +112,14 @@ def for_classes(loss: Loss, n_classes: int) -> Loss:
     return Logistic(exp=loss.exp) if isinstance(loss, Multinomial) else loss
 
 
-def _resolve(loss: Any, named: dict[str, type[Loss]], task: str) -> Loss:
+def _resolve(loss: Any, named: dict[str, type[Loss]], aliases: dict[str, str], task: str) -> Loss:
     allowed = f"one of {', '.join(map(repr, named))} or a Loss for {task}"
     if isinstance(loss, str):
-        if loss not in named:
-            raise ValueError(f"loss must be {allowed}; got {loss!r}.")
-        return named[loss]()
+        name = aliases.get(loss, loss)
+        if name not in named:
+            also = ", ".join(f"{alias!r} ({name!r})" for alias, name in aliases.items())
+            raise ValueError(f"loss must be {allowed}; got {loss!r}. Aliases: {also}.")
+        return named[name]()
     if not isinstance(loss, Loss):
         raise TypeError(f"loss must be {allowed}; got {loss!r}.")
     if loss.task != task:

@@ -17,6 +17,7 @@ from ensemble_gpu.diagnostics import (
 )
 from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, class_colours, pyplot, tidy
 
+LOSS = "loss"
 STEPS = ("#9ECAE1", "#4292C6", "#08519C", "#08306B", "#000000")
 
 
@@ -67,35 +68,71 @@ def plot_learning_curve(
     return ax
 
 
-def plot_history(history: Any, *, ax: Any = None) -> Any:
-    """Training and validation loss after each round, with the best round marked.
+def plot_history(history: Any, *, metric: str | None = None, ax: Any = None) -> Any:
+    """The metrics of all validation sets after each round, a panel a metric.
+
+    The training loss is in the panel of the loss; the best round is marked where the metric decides
+    early stopping.
 
     Parameters
     ----------
     history : a fitted boosted estimator, or its `history_`
-    ax : matplotlib Axes to draw on; None makes one
+    metric : the one to draw; None: all, or, with `ax`, the one that decides
+    ax : matplotlib Axes to draw on; None makes as many as there are metrics
 
     Returns
     -------
-    matplotlib Axes
+    matplotlib Axes, or an array of them for several metrics
     """
     history = getattr(history, "history_", history)
-    curves = {"training": (history.training, BLUE), "validation": (history.validation, RED)}
-    if not any(len(values) for values, _ in curves.values()):
+    panels = _panels(history)
+    if not panels:
         raise ValueError(
-            "The history is empty: fit with early_stopping=True, callbacks, or X_val and y_val."
+            "The history is empty: fit with early_stopping=True, callbacks, eval_set, or X_val and "
+            "y_val."
         )
-    ax = axes_or_new(ax)
-    for name, (values, colour) in curves.items():
-        if len(values):
-            rounds = np.arange(1, len(values) + 1)
-            ax.plot(rounds, values, color=colour, label=f"{name} (last: {values[-1]:.4g})")
-    if len(history.validation):
-        best = int(np.argmin(history.validation)) + 1
+    if metric is None and ax is not None:
+        metric = history.decides[1] if history.decides else LOSS
+    if metric is not None:
+        if metric not in panels:
+            raise ValueError(f"metric must be one of {list(panels)!r}; got {metric!r}.")
+        panels = {metric: panels[metric]}
+    if len(panels) == 1:
+        (name,) = panels
+        return _draw_history(axes_or_new(ax), history, name, panels[name])
+    size = {"figsize": (4.6 * len(panels) + 0.4, 3.8), "layout": "constrained"}
+    axes = pyplot().subplots(1, len(panels), **size)[1]
+    for one, (name, curves) in zip(axes, panels.items(), strict=True):
+        _draw_history(one, history, name, curves)
+    return axes
+
+
+def _panels(history: Any) -> dict[str, dict[str, np.ndarray]]:
+    """Metric -> set -> values; the training loss is a curve of the loss."""
+    metrics = {metric: None for of_set in history.evals.values() for metric in of_set}
+    if len(history.training) and LOSS not in metrics:
+        metrics = {LOSS: None} | metrics
+    panels: dict[str, dict[str, np.ndarray]] = {}
+    for metric in metrics:
+        curves = {"training": history.training} if metric == LOSS else {}
+        curves |= {name: of_set[metric] for name, of_set in history.evals.items()
+                   if metric in of_set}  # fmt: skip
+        panels[metric] = {name: values for name, values in curves.items() if len(values)}
+    return {metric: curves for metric, curves in panels.items() if curves}
+
+
+def _draw_history(ax: Any, history: Any, metric: str, curves: dict[str, np.ndarray]) -> Any:
+    others = iter([c for c in class_colours(max(2, len(curves) + 1)) if str(c) != BLUE])
+    for name, values in curves.items():
+        rounds, last = np.arange(1, len(values) + 1), values[-1]
+        colour = BLUE if metric == LOSS and name == "training" else next(others)
+        ax.plot(rounds, values, color=colour, label=f"{name} (last: {last:.4g})")
+    if history.decides and history.decides[1] == metric and history.best_round:
+        best = history.best_round
         ax.axvline(best, color=GREY, linewidth=0.9, linestyle=":", label=f"best round: {best}")
     ax.set_xlabel("rounds")
-    ax.set_ylabel("loss")
-    ax.set_title("Loss by round")
+    ax.set_ylabel(metric)
+    ax.set_title(f"{metric[0].upper()}{metric[1:]} by round")
     ax.legend(frameon=False)
     tidy(ax)
     return ax

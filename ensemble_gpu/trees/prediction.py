@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.data.labels import check_labels
-from ensemble_gpu.data.parameters import check_not_negative
 from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.regressor import ArrayRegressor
@@ -27,65 +24,19 @@ from ensemble_gpu.trees.statistics import (
 class TreeClassifier(ArrayClassifier, TreeEstimator):
     """Outputs are the shares of the classes in the leaves, averaged over trees."""
 
-    class_weight: Any
     n_classes_: int
-    _class_factor: np.ndarray
 
     _criteria = CLASS_CRITERIA
-    _class_weights: tuple[str, ...] = ("balanced",)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = self.class_weight
-        if given is not None and not isinstance(given, Mapping):
-            known = isinstance(given, str) and given in self._class_weights
-            if not known:
-                names = ", ".join(map(repr, self._class_weights))
-                raise ValueError(
-                    f"class_weight must be None, {names} or a dict of labels; got {given!r}."
-                )
+        self._check_class_weight()
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and its weight, times that of its class."""
-        classes, index = check_labels(y, n_rows, where, 1, "y")
-        self.classes_, self.n_classes_ = classes, len(classes)
-        weights = check_weights(w, n_rows, where, "sample_weight")
-        self._class_factor = self._class_factors(index, weights, where)
-        if (self._class_factor == 1.0).all():
-            return index, weights
-        own = where.xp.take(where.put(self._class_factor), index)
-        own = own if weights is None else own * weights
-        if not bool(where.xp.any(own > 0.0)):
-            raise ValueError(
-                "Weights are zero for every row: sample_weight times class_weight, which is "
-                f"{self.class_weight!r}; at least one must be > 0."
-            )
-        return index, own
-
-    def _class_factors(self, index: Any, weights: Any, where: Where) -> np.ndarray:
-        """The weight of each class."""
-        given = self.class_weight
-        if given == "balanced":
-            return self._balanced(index, weights, where)
-        if isinstance(given, Mapping):
-            labels = self.classes_.tolist()
-            unknown = [label for label in given if label not in labels]
-            if unknown:
-                raise ValueError(
-                    f"class_weight names labels that y does not hold: {unknown!r}; labels of y: "
-                    f"{labels!r}."
-                )
-            for label, weight in given.items():
-                check_not_negative(f"class_weight[{label!r}]", weight)
-            return np.array([float(given.get(label, 1.0)) for label in labels])
-        return np.ones(self.n_classes_)
-
-    def _balanced(self, index: Any, weights: Any, where: Where) -> np.ndarray:
-        """n / (K n_k) of the n rows that have weight, n_k of each of the K classes."""
-        xp = where.xp
-        index = index if weights is None else index[weights > 0.0]
-        sizes = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(self.n_classes_)]
-        return sum(sizes) / (sum(map(bool, sizes)) * np.maximum(sizes, 1))
+        self.classes_, index, weights = self._read_labels(y, n_rows, w, where, 1)
+        self.n_classes_ = len(self.classes_)
+        return index, weights
 
     def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
         return class_statistics(self.criterion, target, self.n_classes_, weights, engine)

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from ensemble_gpu import AdaBoostClassifier, BoostingRegressor
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
 CHECKED = [
     BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
@@ -40,7 +40,7 @@ CHECKED = [
 
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+    assert_checks_pass(estimator, LIGHT_ROWS)
 
 
 def test_default_parameters_are_the_documented_ones():
@@ -50,7 +50,8 @@ def test_default_parameters_are_the_documented_ones():
         "device": None, "n_jobs": None, "random_state": None,
     }  # fmt: skip
     assert BaggingRegressor().get_params() == common
-    assert BaggingClassifier().get_params() == {**common, "voting": "soft"}
+    own = {"voting": "soft", "class_weight": None}
+    assert BaggingClassifier().get_params() == {**common, **own}
 
 
 def sets() -> dict[str, tuple]:

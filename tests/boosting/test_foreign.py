@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 from tests.places import DEVICE, Place
 
 TREE = DecisionTreeClassifier(max_depth=2)
@@ -488,7 +488,7 @@ def test_parameters_of_the_learner_can_be_searched():
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
 ])  # fmt: skip
 def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+    assert_checks_pass(estimator, LIGHT_ROWS)
 
 
 # --- arrays of other libraries and devices ----------------------------------------------------

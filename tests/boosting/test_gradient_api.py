@@ -292,20 +292,22 @@ def test_a_regressor_on_another_library_is_that_of_numpy(library, loss, dtype):
 # --- scikit-learn's tools --------------------------------------------------------------------
 
 GRADIENT = {
-    "n_estimators": 100, "learning_rate": 0.1, "max_depth": None, "max_leaf_nodes": None,
-    "min_samples_leaf": 1, "subsample": 1.0, "max_features": None,
+    "n_estimators": None, "learning_rate": 0.1, "max_depth": 6, "max_leaf_nodes": None,
+    "min_samples_leaf": None, "min_hessian": None, "l2_regularization": None, "subsample": 1.0,
+    "max_features": None,
     "monotonic_cst": None, "max_bins": 255, "categorical_features": "from_dtype",
-    "categorical_split": "subset", "missing": "abstain", "early_stopping": False,
+    "categorical_split": "subset", "missing": "abstain", "early_stopping": "auto",
     "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
-    "device": None, "n_jobs": None, "callbacks": None, "random_state": None,
+    "device": None, "n_jobs": None, "callbacks": None, "warm_start": False,
+    "random_state": None,
 }  # fmt: skip
 
 
 def test_default_parameters_are_the_documented_ones():
-    own = {"loss": "logistic", "stump": "real", "step": "newton"}
-    assert BoostingClassifier(max_depth=1).get_params() == {**GRADIENT, **own}
+    own = {"loss": "logistic", "stump": "real", "step": "newton", "class_weight": None}
+    assert BoostingClassifier().get_params() == {**GRADIENT, **own}
     own = {"loss": "squared", "quantile": None, "step": "line_search"}
-    assert BoostingRegressor(max_depth=1).get_params() == {**GRADIENT, **own}
+    assert BoostingRegressor().get_params() == {**GRADIENT, **own}
 
 
 @pytest.mark.parametrize("loss", REGRESSION)

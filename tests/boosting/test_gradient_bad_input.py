@@ -74,8 +74,9 @@ SHARED = [
     ("early_stopping", "yes", ValueError, "must be one of True, False, 'auto'; got 'yes'"),
     ("validation_fraction", 1.0, ValueError, "must be a finite number in (0, 0.9]; got 1.0"),
     ("n_iter_no_change", 0, ValueError, "must be an integer >= 1; got 0"),
-    ("metric", "auc", TypeError, "must be None (the loss) or a callable"),
-    ("metric", 3, TypeError, "metric(y, prediction) -> float; got 3"),
+    ("metric", "f7", ValueError, "metric must be one of 'loss', "),
+    ("metric", {"auc"}, TypeError, "must be None (the loss), a name, a callable"),
+    ("metric", 3, TypeError, "metric(y, prediction) -> float, or a list of these; got 3"),
     ("device", "tpu", ValueError, "must be one of None, 'cpu', 'cuda', 'auto'; got 'tpu'"),
     ("n_jobs", 0, ValueError, "an integer >= 1, or negative (-1: all threads); got 0"),
     ("callbacks", [3], TypeError, "must be None or a list of callables; got 3"),
@@ -95,7 +96,7 @@ OF_CLASSIFIER = [
 ]
 LOSSES_OF_NUMBERS = "'squared', 'absolute', 'huber', 'quantile', 'poisson' or a Loss"
 OF_REGRESSOR = [
-    ("loss", "mse", ValueError, f"must be one of {LOSSES_OF_NUMBERS} for regression; got 'mse'"),
+    ("loss", "ols", ValueError, f"must be one of {LOSSES_OF_NUMBERS} for regression; got 'ols'"),
     ("loss", "hinge", ValueError, "for regression; got 'hinge'"),
     ("loss", LogitBoost(), ValueError, "got LogitBoost(), which is for classification"),
     ("loss", Squared, TypeError, "a Loss for regression; got <class"),

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from tests.datasets import random_data
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
 CHECKED = [
     AdaBoostClassifier(n_estimators=20),
@@ -54,7 +54,7 @@ CHECKED = [
 
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+    assert_checks_pass(estimator, LIGHT_ROWS)
 
 
 def test_default_parameters_are_the_documented_ones():
@@ -62,8 +62,10 @@ def test_default_parameters_are_the_documented_ones():
         "estimator": None, "variant": "real", "multiclass": "shared", "n_estimators": 100,
         "learning_rate": 1.0,
         "max_bins": 255, "missing": "abstain", "early_stopping": False,
-        "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None, "device": None,
-        "n_jobs": None, "callbacks": None, "random_state": None,
+        "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
+        "class_weight": None, "device": None,
+        "n_jobs": None, "callbacks": None, "warm_start": False,
+        "random_state": None,
     }  # fmt: skip
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from ensemble_gpu import BaggingRegressor, BoostingRegressor, DecisionTreeRegressor, use_engine
 from ensemble_gpu.arrays.namespace import NUMPY, locate
-from ensemble_gpu.estimators.reading import encoded_by, read, read_validation, training_data
+from ensemble_gpu.estimators.reading import (
+    GivenRows,
+    encoded_by,
+    read,
+    read_validation,
+    training_data,
+)
 from ensemble_gpu.kernels.select import engine_for
 from tests.places import STRICT, Place
 
@@ -85,9 +91,7 @@ def test_validation_rows_are_read_as_training_rows_are():
     reading = read(estimator, frame, [1.0, 2.0, 3.0], None)
     categories = reading.encoded(255)[1]
     later = pd.DataFrame({"x": [4.0, 5.0], "c": pd.Categorical(["a", "new"])})
-    rows = read_validation(estimator, later, [1.0, 2.0], [1.0, 0.5], reading)
-    assert rows is not None
+    rows = read_validation(estimator, GivenRows(later, [1.0, 2.0], [1.0, 0.5]), reading)
     found = encoded_by(categories, rows, reading.where).X
     np.testing.assert_array_equal(found, [[4.0, 0.0], [5.0, np.nan]])
     assert rows.weights.tolist() == [1.0, 0.5]
-    assert read_validation(estimator, None, None, None, reading) is None

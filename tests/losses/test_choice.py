@@ -11,7 +11,10 @@ import pytest
 
 from ensemble_gpu.losses import (
     CLASSIFICATION,
+    CLASSIFICATION_ALIASES,
     REGRESSION,
+    REGRESSION_ALIASES,
+    Absolute,
     Exponential,
     Huber,
     Logistic,
@@ -40,6 +43,32 @@ def test_a_name_gives_its_loss_and_an_instance_itself():
         assert regression_loss(loss) is loss
     loss = Exponential()
     assert classification_loss(loss, 2) is loss
+
+
+def test_names_of_scikit_learn_and_lightgbm_are_aliases():
+    for name in ("log_loss", "binary", "multiclass", "softmax"):
+        assert classification_loss(name, 2) == Logistic()
+        assert classification_loss(name, 3) == Multinomial(3)
+    for name in ("squared_error", "l2", "mse", "regression"):
+        assert regression_loss(name) == Squared()
+    for name in ("absolute_error", "l1", "mae"):
+        assert regression_loss(name) == Absolute()
+
+
+@pytest.mark.parametrize(
+    ("resolve", "names", "aliases"),
+    [
+        (lambda loss: classification_loss(loss, 2), CLASSIFICATION, CLASSIFICATION_ALIASES),
+        (regression_loss, REGRESSION, REGRESSION_ALIASES),
+    ],
+    ids=["classification", "regression"],
+)
+def test_the_message_of_an_unknown_loss_lists_all_names_and_aliases(resolve, names, aliases):
+    assert not set(names) & set(aliases)
+    with pytest.raises(ValueError, match="got 'nonsense'") as caught:
+        resolve("nonsense")
+    for name in [*names, *aliases]:
+        assert repr(name) in str(caught.value)
 
 
 def test_logistic_losses_of_several_classes_are_multinomial():

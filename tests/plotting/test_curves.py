@@ -159,6 +159,33 @@ def test_the_history_is_drawn_with_its_best_round(watched, how):
     ax.figure.canvas.draw()
 
 
+def test_every_metric_of_every_set_is_drawn():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = BoostingClassifier(n_estimators=30, metric=["roc_auc", "loss"])
+    model.fit(X[:300], y[:300], eval_set=[(X[:300], y[:300]), (X[300:], y[300:])])
+    history = model.history_
+    axes = history.plot()
+    assert [ax.get_ylabel() for ax in axes] == ["roc_auc", "loss"]
+    area, loss = ([line.get_ydata() for line in ax.get_lines()] for ax in axes)
+    best = int(history.validation.argmax()) + 1
+    expected = [history.evals[f"validation_{i}"]["roc_auc"] for i in range(2)]
+    for found, values in zip(area, [*expected, [0, 1]], strict=True):
+        np.testing.assert_array_equal(found, values)
+    assert axes[0].get_lines()[-1].get_xdata() == [best, best]
+    losses = [history.evals[f"validation_{i}"]["loss"] for i in range(2)]
+    for found, values in zip(loss, [history.training, *losses], strict=True):
+        np.testing.assert_array_equal(found, values)
+    colours = {line.get_color() for line in axes[1].get_lines()}
+    assert len(colours) == 3
+    axes[0].figure.canvas.draw()
+    _, ax = plt.subplots()
+    assert history.plot(ax=ax) is ax
+    assert ax.get_ylabel() == "roc_auc"
+    assert history.plot(metric="loss").get_ylabel() == "loss"
+    with pytest.raises(ValueError, match=r"metric must be one of \['roc_auc', 'loss'\]; got 'f1'"):
+        history.plot(metric="f1")
+
+
 def test_a_history_without_validation_has_one_curve_and_draws_on_the_axes_given():
     X, y = load_diabetes(return_X_y=True)
     model = BoostingRegressor(n_estimators=20, max_depth=1).fit(X, y)

@@ -1,0 +1,116 @@
+"""More rounds on the same data: what a fit keeps, and what the next one may change.
+
+A fit with warm_start=True keeps its rounds. The next one takes them again, one by one, into a fresh
+strategy (boosting/loop.py: Resumed) and goes on where they end, so that model and history are
+those of a single run. Its validation rows and metrics are its own: they are evaluated for
+the old rounds as well, and early stopping that has ended a fit ends it again.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.estimators.shape import Shape
+
+# What may change between the fits: no round depends on it, or the data would show it.
+FREE = {
+    "n_estimators", "n_iter_no_change", "early_stopping", "validation_fraction", "metric",
+    "callbacks", "warm_start",
+}  # fmt: skip
+# The same of an estimator's own.
+FREE_EVERYWHERE = {"device", "n_jobs"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fit that can be continued: all its rounds, and what must be the same for more of them."""
+
+    rounds: Sequence[Any]
+    parameters: dict[str, Any]
+    random_state: Any
+    shape: Shape
+    data: int
+
+    def check_parameters(self, estimator: Any) -> None:
+        """Raise where parameters would give another run, or fewer rounds."""
+        now = parameters_of(estimator)
+        changed = [name for name in now if not _same(self.parameters.get(name), now[name])]
+        if changed:
+            told = ", ".join(
+                f"{name} was {self.parameters.get(name)!r} and is {now[name]!r}" for name in changed
+            )
+            raise ValueError(
+                f"warm_start=True adds rounds to those of the last fit, whose {told}. Use "
+                "warm_start=False to fit anew."
+            )
+        asked = estimator.n_estimators
+        if asked is not None and asked < len(self.rounds):
+            raise ValueError(
+                f"n_estimators must be at least {len(self.rounds)}, the rounds of the last fit, "
+                f"with warm_start=True; got {asked}."
+            )
+
+    def check_data(self, shape: Shape, data: int) -> None:
+        """Raise where the rows are not those of the rounds."""
+        self.shape.check(shape)
+        if self.data != data:
+            raise ValueError(
+                "warm_start=True adds rounds on the training rows of the last fit; X, y, "
+                "sample_weight, init_score or the rows that are held out have changed. Use "
+                "warm_start=False to fit anew, or init_score to go on from a model."
+            )
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """The parameters that rounds depend on; of an estimator among them its class and its own."""
+    found = {}
+    for name, value in estimator.get_params(deep=True).items():
+        last = name.split("__")[-1]
+        if name in FREE or last in FREE_EVERYWHERE:
+            continue
+        if last == "random_state" and not isinstance(value, numbers.Integral):
+            value = None  # of a generator the state is kept instead
+        found[name] = type(value) if hasattr(value, "get_params") else deepcopy(value)
+    return found
+
+
+def state_of(random_state: Any) -> Any:
+    """A random_state from which the same is drawn again, whatever is drawn from this one."""
+    if isinstance(random_state, numbers.Integral):
+        return random_state
+    try:
+        return deepcopy(check_random_state(random_state))
+    except ValueError:
+        return random_state  # refused where it is drawn from
+
+
+def checksum(data: TrainingData, plan: Plan) -> int:
+    """Of target, weights, offset, which rows take part, and their bins."""
+    rows, found = data.rows, 0
+    arrays = [data.where.host(a) for a in (rows.target, rows.weights, rows.offset, data.keep)
+              if a is not None]  # fmt: skip
+    matrix = getattr(plan.learner, "matrix", None)
+    if matrix is not None:
+        arrays += [*matrix.edges, matrix.codes.counts]
+    for array in arrays:
+        found = crc32(np.ascontiguousarray(array, dtype=np.float64).tobytes(), found)
+    return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
