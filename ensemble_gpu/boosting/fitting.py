@@ -72,6 +72,16 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
+    def _calibrate(self, data: TrainingData | None, held_out: Rows | None) -> None:
+        """Learn what probabilities need besides the model; `data` is what `_kept_data` has kept.
+
+        `held_out` are rows that the model has not been trained on (None: there are none).
+        """
+
+    def _kept_data(self, data: TrainingData) -> TrainingData | None:
+        """The training data, where it is needed once the model is there."""
+        return None
+
     def _metric_arguments(self, F: Any, target: Any, where: Where) -> tuple[Any, Any]:
         """(y, prediction) as a user's metric takes them, in `where`."""
         raise NotImplementedError
@@ -137,11 +147,10 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         if held_out is not None:
             held_out = held_out.seen_by(engine)
         elif self.early_stopping:
-            held_out, keep = hold_out(
-                reading.rows, reading.keep, self._n_strata(), self.validation_fraction,
-                self.random_state, where,
-            )  # fmt: skip
-            reading = replace(reading, keep=keep)
+            held_out, rows, keep = hold_out(
+                reading.rows, self._n_strata(), self.validation_fraction, self.random_state, where
+            )
+            reading = replace(reading, rows=rows, keep=keep)
         data = training_data(reading, engine, self.max_bins)
         del reading  # features that were converted or moved are free again once they are encoded
         self._categories = data.categories
@@ -149,15 +158,18 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             held_out = encoded_by(data.categories, held_out, where)
         plan = self._plan(data)
         self.link_ = plan.link
+        kept = self._kept_data(data)
         del data  # and the encoded ones once they are binned
         validation = self._validation(plan, held_out, where, home)
         trace, training = self._boost(plan, validation)
         self._keep(trace, plan, training, validation)
+        self._calibrate(kept, held_out if self.early_stopping else None)
         self.engine_ = engine.name
 
     def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
         """The training rows in the layout of a plan (data/rows.py)."""
-        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges)
+        draws = getattr(self, "subsample", 1.0) < 1.0
+        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=draws)
 
     def _validation(
         self, plan: Plan, held_out: Rows | None, where: Where, home: Where

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ensemble_gpu.boosting.category_sets import CategorySets, left_first
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.kernels.host.adaboost import solve
@@ -48,8 +49,10 @@ class Rescale:
         learning_rate: float,
         lightest: float,
         vote_loss: VoteLoss | None = None,
+        sets: CategorySets | None = None,
     ) -> None:
         groups = layout.n_groups
+        self.counts, self.sets = codes.counts, sets
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
         self.rate, self.lightest, self.vote_loss = learning_rate, lightest, vote_loss
         self.smoothing = math.nan
@@ -87,6 +90,9 @@ class Rescale:
         if split is None:
             self.reason = "no feature has two different values to split"
             return None
+        left = None
+        if self.sets is not None:
+            split, left = self.sets.best(split, self.histograms.add_up(), self.scale, self.criterion)
         totals = np.empty(len(self.scale), dtype=np.int64)
         weight = weigh(split.sums, self.scale, totals)
         if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
@@ -97,12 +103,15 @@ class Rescale:
         error, alpha = solve(
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, values, shares
         )
-        missing_leaf, perfect = look_at_leaves(
-            self.cumulated, split.feature, split.bin, split.missing_leaf
-        )
+        cumulated, place = self.cumulated, (split.feature, split.bin)
+        if left is not None:
+            order = left_first(left)
+            cumulated, place = self._cumulated_in(order, split.feature), (0, int(left.sum()) - 1)
+        missing_leaf, perfect = look_at_leaves(cumulated, *place, split.missing_leaf)
         stump = Stump(
             split.feature, split.bin, missing_leaf, values, alpha, error, perfect,
             round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
+            left,
         )  # fmt: skip
         return stump if self.vote_loss is None else self._with_loss(stump, self.vote_loss)
 
@@ -127,7 +136,7 @@ class Rescale:
         self.loss = self.training_loss(stump)
         if self.vote_loss is not None:
             self.vote_loss.follow(stump)
-        kept = follow_stump(
+        kept = self._follow_set(stump) if stump.left is not None else follow_stump(
             self.rule.kind, stump.values, stump.alpha, stump[:3], self.cumulated, self.log_tables,
             self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs,
         )  # fmt: skip
@@ -139,3 +148,25 @@ class Rescale:
             self._requantise()
         else:
             self.histograms.rescale(stump.feature, self.leaf_of, self.ratio, kept)
+
+    def _cumulated_in(self, order: np.ndarray, feature: int) -> np.ndarray:
+        """Rows up to each code of one feature, its codes in another order: [class, 1, code]."""
+        return np.cumsum(self.counts[:, feature, order], axis=1)[:, None, :]
+
+    def _follow_set(self, stump: Stump) -> int:
+        """`follow_stump` for a set of categories: codes in an order in which it is a threshold."""
+        assert stump.left is not None
+        order, feature = left_first(stump.left), stump.feature
+        tables, fixed = (
+            np.ascontiguousarray(a[:, feature, order])[:, None, :]
+            for a in (self.log_tables, self.fixed_tables)
+        )
+        place, leaf_of = (0, int(stump.left.sum()) - 1, stump.missing_leaf), np.zeros_like(order)
+        kept = follow_stump(
+            self.rule.kind, stump.values, stump.alpha, place, self._cumulated_in(order, feature),
+            tables, fixed, leaf_of, self.scale, self.ratio, self.logs,
+        )  # fmt: skip
+        self.log_tables[:, feature, order] = tables[:, 0]
+        self.fixed_tables[:, feature, order] = fixed[:, 0]
+        self.leaf_of[order] = leaf_of
+        return kept
