@@ -122,8 +122,8 @@ class AdaBoostClassifier(BoostedClassifier):
         Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
         has a method `close` is closed when the fit ends.
     random_state : int, RandomState instance or None
-        Draws the validation rows, by what they hold and not by their order, and with an estimator its seed in each round and the rows of
-        one without sample weights; nothing else is random.
+        Draws the validation rows (by what they hold, not by their order), and with an estimator
+        its seed in each round and the rows of one without sample weights; nothing else is random.
 
     Attributes
     ----------

@@ -25,9 +25,7 @@ ENOUGH_ROWS = 2_000
 FOLD_SEED = 0
 
 
-def learnt_scale(
-    estimator: Any, data: TrainingData, held_out: Rows | None, n_rounds: int
-) -> float:
+def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_rounds: int) -> float:
     """The scale of an estimator's outputs after `n_rounds`; 1 where it cannot be learnt.
 
     `held_out` are rows that its model has not been trained on already. It cannot be learnt from a

@@ -92,7 +92,9 @@ class Rescale:
             return None
         left = None
         if self.sets is not None:
-            split, left = self.sets.best(split, self.histograms.add_up(), self.scale, self.criterion)
+            split, left = self.sets.best(
+                split, self.histograms.add_up(), self.scale, self.criterion
+            )
         totals = np.empty(len(self.scale), dtype=np.int64)
         weight = weigh(split.sums, self.scale, totals)
         if split.score >= rule.chance * weight * (1.0 - NO_GAIN):

@@ -40,8 +40,8 @@ from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.learners.classifier import Member, Members
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 from ensemble_gpu.learners.protocol import RoundWeights
-from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.calibration import calibrated_log_loss
+from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns
 
 # A resample that holds one class only is drawn again, so often at the most.

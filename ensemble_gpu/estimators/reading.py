@@ -88,9 +88,7 @@ class TrainingData:
     categories: Categories
     where: Where
 
-    def binned(
-        self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False
-    ) -> Binned:
+    def binned(self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The rows that take part, binned (data/rows.py)."""
         return bin_rows(
             self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,

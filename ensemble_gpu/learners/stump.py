@@ -31,9 +31,9 @@ from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
 class Stump(NamedTuple):
     """A round: x[feature] in a bin <= `bin` goes left, NaN to `missing_leaf`.
 
-    `values[output, leaf]` is what the model adds, `alpha` the coefficient in it. With `left` (bool a
-    code) the feature is categorical, and these codes go left whatever `bin` is. A tuple, because a
-    dataclass would cost a small fit some microseconds a round.
+    `values[output, leaf]` is what the model adds, `alpha` the coefficient in it. With `left`, a
+    bool for every code, the feature is categorical, and these codes go left, whatever `bin` is. A
+    tuple, because a dataclass would cost a small fit some microseconds a round.
     """
 
     feature: int

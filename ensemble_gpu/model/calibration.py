@@ -12,8 +12,8 @@ e^g_k(s) and q the shares 1 - e and e / (K - 1) of the classes,
 
     l' = E_p[a] - E_q[a],    l'' = Var_p[a] + E_p[b] - E_q[b],    a = dg/ds, b = d2g/ds2
 
-    votes      g_k = s F_k               a_k = F_k                     b_k = 0
-    margins    g_k = ln sigma(2 s F_k)   a_k = 2 F_k sigma(-2 s F_k)   b_k = -2 F_k a_k sigma(2 s F_k)
+    votes     g_k = s F_k              a_k = F_k                    b_k = 0
+    margins   g_k = ln sigma(2 s F_k)  a_k = 2 F_k sigma(-2 s F_k)  b_k = -2 F_k a_k sigma(2 s F_k)
 
 For two classes and for votes l is convex. The root of l' is found by Newton's method from s = 0 on
 (where l' is concave, as for two classes that are told apart, it comes from the left without ever
@@ -55,9 +55,7 @@ def best_scale(F: Any, index: Any, weights: Any | None, link: str, where: Where)
     return float(np.float32(min(max(scale, LEAST), MOST)))
 
 
-def calibrated_log_loss(
-    F: Any, index: Any, weights: Any | None, link: str, where: Where
-) -> float:
+def calibrated_log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -> float:
     """The log-loss at the best scale: it does not grow because margins do."""
     return log_loss(F, index, weights, link, where, best_scale(F, index, weights, link, where))
 

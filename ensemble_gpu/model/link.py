@@ -103,7 +103,9 @@ def _of_margins(F: Any, where: Where, scale: float) -> Any:
 
 
 def _of_votes(F: Any, where: Where, scale: float) -> Any:
-    return _two_classes(F, where, scale) if F.shape[1] == 1 else _several_classes(F, scale * F, where)
+    return (
+        _two_classes(F, where, scale) if F.shape[1] == 1 else _several_classes(F, scale * F, where)
+    )
 
 
 def _of_lines(F: Any, where: Where, scale: float) -> Any:

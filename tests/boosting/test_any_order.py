@@ -27,7 +27,9 @@ FITS = {
     "subsample, stumps": BoostingClassifier(subsample=0.5, n_estimators=12),
     "subsample, trees": BoostingClassifier(subsample=0.5, n_estimators=8, max_depth=3),
     "subsample, numbers": BoostingRegressor(subsample=0.6, n_estimators=12),
-    "subsample, line search": BoostingRegressor("huber", subsample=0.6, n_estimators=6, max_depth=2),
+    "subsample, line search": BoostingRegressor(
+        "huber", subsample=0.6, n_estimators=6, max_depth=2
+    ),
     "stopped": BoostingClassifier(**STOPPED),
     "stopped, numbers": BoostingRegressor(**STOPPED, max_depth=2),
     "stopped, subsample": BoostingClassifier(**STOPPED, subsample=0.7, max_depth=2),

@@ -1,4 +1,4 @@
-"""Calibrated probabilities of AdaBoost: one scale, learnt from rows that no model was trained on."""
+"""Calibrated probabilities of AdaBoost: one scale, learnt from rows that a model has not seen."""
 
 from __future__ import annotations
 
@@ -199,9 +199,7 @@ def test_with_an_estimator_it_is_off_unless_asked_for():
     model = AdaBoostClassifier(tree, n_estimators=10, calibrate=True, random_state=0)
     model.fit(data.X, data.y)
     assert model.scale_ != 1.0
-    np.testing.assert_array_equal(
-        model.decision_function(data.X), plain.decision_function(data.X)
-    )
+    np.testing.assert_array_equal(model.decision_function(data.X), plain.decision_function(data.X))
 
 
 def test_early_stopping_and_callbacks_give_the_scale_of_the_rounds_that_are_kept():
@@ -227,5 +225,3 @@ def test_a_metric_sees_probabilities_at_the_best_scale_of_the_round():
     plain = AdaBoostClassifier(n_estimators=20)
     expected = plain.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:]).validation_loss_
     np.testing.assert_allclose(watched, expected, rtol=1e-9)
-
-

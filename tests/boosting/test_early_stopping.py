@@ -40,7 +40,9 @@ def best_log_loss(estimator: AdaBoostClassifier, F: np.ndarray, y: np.ndarray, w
         rest = (ln.sum(axis=1) - own) / (ln.shape[1] - 1)
         return -float((share * ((1 - e) * own + e * rest)).sum())
 
-    best = minimize_scalar(smoothed, bounds=(np.log(2.0**-20), 5.0), method="bounded", options={"xatol": 1e-9})
+    best = minimize_scalar(
+        smoothed, bounds=(np.log(2.0**-20), 5.0), method="bounded", options={"xatol": 1e-9}
+    )
     return -float((share * logs(np.exp(best.x))[np.arange(n), index]).sum())
 
 
