@@ -48,7 +48,7 @@ class Items:
 def items_of(keys: np.ndarray, weights: np.ndarray | None) -> Items:
     """Items of rows with these keys (of target and features) and weights, on the host."""
     repeats, factor = repetitions(weights)
-    if repeats is None:
+    if weights is None or repeats is None:
         return Items(sorted_rows(keys), None, False)
     if factor is not None:
         keys = keys.copy()

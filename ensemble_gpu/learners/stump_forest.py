@@ -69,7 +69,7 @@ class StumpForest:
         feature[root] = [s.feature for s in rounds]
         left[root], right[root] = root + 1, root + 2
         missing_left[root] = [s.missing_leaf == LEFT for s in rounds]
-        subsets = []
+        subsets: list[np.ndarray] = []
         for at, stump in zip(root.tolist(), rounds, strict=True):
             value[at + 1], value[at + 2] = stump.values[:, LEFT], stump.values[:, RIGHT]
             goes = np.arange(counts.shape[1] - 1) <= stump.bin
