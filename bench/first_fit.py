@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.report import table
 
 FITS = {
-    "AdaBoost": "AdaBoostClassifier(n_estimators=10)",
+    "AdaBoost": "AdaBoostClassifier(n_estimators=10, calibrate=False)",
     "boosted stumps": "BoostingClassifier(n_estimators=10, max_depth=1)",
     "L2Boost stumps": "BoostingRegressor(n_estimators=10, max_depth=1)",
     "boosted trees": "BoostingClassifier(n_estimators=10)",

@@ -91,7 +91,9 @@ def _common(job: Job) -> dict[str, Any]:
 
 
 def _ours(job: Job, variant: str = "real", multiclass: str = "shared") -> Probabilities:
-    model = AdaBoostClassifier(variant=variant, multiclass=multiclass, **_common(job))
+    model = AdaBoostClassifier(
+        variant=variant, multiclass=multiclass, calibrate=False, **_common(job)
+    )
     return model.fit(job.X, job.y).predict_proba
 
 

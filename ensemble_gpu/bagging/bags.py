@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.bagging.keys import row_keys, sorted_rows
+from ensemble_gpu.data.keys import row_keys, sorted_rows
 from ensemble_gpu.kernels.host.draws import (
     add_up,
     bootstrap_counts,
@@ -22,9 +22,6 @@ from ensemble_gpu.kernels.host.draws import (
     weighted_subset_counts,
 )
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
-
-# Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
-MOST_REPEATS = 16
 
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
 FOR_FEATURES, FOR_LEARNERS = 1 << 32, 2 << 32
@@ -104,19 +101,6 @@ def make_bags(
         seed=seed, replace=replace, n_draws=n_draws, n_rows=n_rows, rows=rows, repeats=repeats,
         chances=chances, factor=factor,
     )  # fmt: skip
-
-
-def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """How often every row is there to be drawn, and by what its counts are to be multiplied.
-
-    Integer weights are repetitions. Other weights are factors, and rows of weight zero are absent.
-    """
-    if weights is None:
-        return None, None
-    # the mean first: every large float64 is an integer
-    if weights.mean() <= MOST_REPEATS and (weights == np.floor(weights)).all():
-        return weights.astype(np.int64), None
-    return (weights > 0.0).astype(np.int64), weights
 
 
 def draw_features(

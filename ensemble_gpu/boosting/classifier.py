@@ -23,8 +23,12 @@ class AdditiveClassifier(ArrayClassifier, StagedEstimator):
 
     def _labels(self, F: Any, home: Where, where: Where) -> Any:
         """Labels of the largest probability; NumPy where only the host can hold them."""
-        index = where.xp.argmax(probabilities(F, self.link_, where), axis=1)
+        index = where.xp.argmax(self._probabilities(F, where), axis=1)
         return home.hand_over(self._take_labels(index, where))
+
+    def _probabilities(self, F: Any, where: Where) -> Any:
+        """[n, K] of outputs F; `scale_` is there where the model is calibrated."""
+        return probabilities(F, self.link_, where, getattr(self, "scale_", 1.0))
 
     def decision_function(self, X: Any) -> Any:
         """F(x): [n] for two classes (positive: classes_[1]), [n, K] otherwise."""
@@ -42,12 +46,12 @@ class AdditiveClassifier(ArrayClassifier, StagedEstimator):
         `decision_function`.
         """
         F, home, where = self._outputs(X)
-        return home.hand_over(probabilities(F, self.link_, where))
+        return home.hand_over(self._probabilities(F, where))
 
     def predict_log_proba(self, X: Any) -> Any:
         """Logarithm of predict_proba; a probability that underflows counts as the least float."""
         F, home, where = self._outputs(X)
-        p = probabilities(F, self.link_, where)
+        p = self._probabilities(F, where)
         least = where.full(float(where.xp.finfo(p.dtype).smallest_normal), p.dtype)
         return home.hand_over(where.xp.log(where.xp.maximum(p, least)))
 
@@ -64,7 +68,7 @@ class AdditiveClassifier(ArrayClassifier, StagedEstimator):
     def staged_predict_proba(self, X: Any, rounds: Rounds = None) -> Iterator[Any]:
         """predict_proba after 1, 2, ... rounds, or after the chosen `rounds` (ascending)."""
         for F, home, where in self._staged(X, rounds):
-            yield home.hand_over(probabilities(F, self.link_, where))
+            yield home.hand_over(self._probabilities(F, where))
 
 
 def _flat(F: Any) -> Any:
@@ -100,5 +104,5 @@ class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     def _metric_truth(self, target: Any, where: Where) -> Any:
         return self._take_labels(target, where)
 
-    def _prediction(self, F: Any, where: Where) -> Any:
+    def _prediction(self, F: Any, target: Any, where: Where) -> Any:
         return probabilities(F, self.link_, where)

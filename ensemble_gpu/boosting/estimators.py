@@ -81,7 +81,9 @@ _SHARED = """
 
         The squared loss has one answer to all three, the mean residual of the leaf.
     subsample : float in (0, 1], default=1.0
-        Probability with which a row takes part in the choice of a round's learner.
+        Probability with which a row takes part in the choice of a round's learner. Rows are drawn
+        by what they hold: their order does not matter, and one of whole weight w is drawn as w
+        equal rows are (one of another weight as a whole).
     max_features : int, float, "sqrt", "log2" or None, default=None
         Features drawn for each round, of trees for each node (a share, where a float); None: all.
     monotonic_cst : array of -1, 0, +1, dict of names, or None
@@ -103,7 +105,7 @@ _SHARED = """
     early_stopping : bool or "auto", default="auto"
         True: stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep
         the best round; uses eval_set or X_val, y_val of `fit`, or holds out `validation_fraction`
-        of the rows.
+        of the rows, drawn as those of `subsample` are.
         "auto": True from {auto:,} rows on.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=10

@@ -103,7 +103,7 @@ class Evaluation:
     def __call__(self, F: Any) -> list[float]:
         one = F.shape[1] == 1
         needed = not all(m.source is None or (m.ranks and one) for m in self.metrics)
-        prediction = self.estimator._prediction(F, self.where) if needed else None
+        prediction = self.estimator._prediction(F, self.rows.target, self.where) if needed else None
         return [self._value(metric, F, prediction) for metric in self.metrics]
 
     def _value(self, metric: Watched, F: Any, prediction: Any) -> float:

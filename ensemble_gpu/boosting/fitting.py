@@ -104,12 +104,22 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
+    def _calibrate(self, data: TrainingData | None, held_out: Rows | None) -> None:
+        """Learn what probabilities need besides the model; `data` is what `_kept_data` has kept.
+
+        `held_out` are rows that the model has not been trained on (None: there are none).
+        """
+
+    def _kept_data(self, data: TrainingData) -> TrainingData | None:
+        """The training data, where it is needed once the model is there."""
+        return None
+
     def _metric_truth(self, target: Any, where: Where) -> Any:
         """The y that a user's metric takes, in `where`."""
         raise NotImplementedError
 
-    def _prediction(self, F: Any, where: Where) -> Any:
-        """What metrics take for a prediction, in `where`."""
+    def _prediction(self, F: Any, target: Any, where: Where) -> Any:
+        """What metrics take for a prediction of rows with this target, in `where`."""
         raise NotImplementedError
 
     def fit(
@@ -213,11 +223,10 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         held_out = {name: rows.seen_by(engine) for name, rows in held_out.items()}
         self._decide_rounds(reading.rows.X.shape[0])
         if self._stops_early and not held_out:
-            held_out[VALIDATION], keep = hold_out(
-                reading.rows, reading.keep, self._n_strata(), self.validation_fraction,
-                self.random_state, where,
-            )  # fmt: skip
-            reading = replace(reading, keep=keep)
+            held_out[VALIDATION], rows, keep = hold_out(
+                reading.rows, self._n_strata(), self.validation_fraction, self.random_state, where
+            )
+            reading = replace(reading, rows=rows, keep=keep)
         data = training_data(reading, engine, self.max_bins)
         del reading  # features that were converted or moved are free again once they are encoded
         self._categories = data.categories
@@ -227,6 +236,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         plan = self._plan(data)
         self.link_ = plan.link
         fresh = self._begun(data, plan, random_state) if self.warm_start else None
+        kept = self._kept_data(data)
         del data  # and the encoded ones once they are binned
         if run is not None and fresh is not None:
             run.check_data(fresh.shape, fresh.data)
@@ -234,6 +244,8 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         trace, training = self._boost(plan, validation, () if run is None else run.rounds)
         self._keep(trace, plan, training, validation)
         self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
+        last = next(reversed(held_out.values()), None) if self._stops_early else None
+        self._calibrate(kept, last)
         self.engine_ = engine.name
 
     def _decide_rounds(self, n_rows: int) -> None:
@@ -247,7 +259,8 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
 
     def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
         """The training rows in the layout of a plan (data/rows.py)."""
-        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges)
+        draws = getattr(self, "subsample", 1.0) < 1.0
+        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=draws)
 
     def _validation(
         self, plan: Plan, held_out: dict[str, Rows], stop_on: Any, where: Where, home: Where

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.integers import Fine, format_for, unit_of
-from ensemble_gpu.data.sampling import drawn_rows
+from ensemble_gpu.data.sampling import Draws
 from ensemble_gpu.kernels.protocol import Codes, Engine
 from ensemble_gpu.learners.protocol import Leaves
 from ensemble_gpu.losses import Loss
@@ -53,10 +53,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Each row takes part in a round with probability `share`, by a hash of (seed, round, row)."""
+    """Each row takes part in a round with probability `share`, one of weight 3 as three rows do.
+
+    `draws` are the rows to draw from (data/sampling.py); None: all take part.
+    """
 
     share: float
     seed: int
+    draws: Draws | None = None
+
+    def counts(self, round_: int, rows: slice) -> Any | None:
+        """How often each row of a slice takes part in a round; None: all as they are."""
+        if self.draws is None:
+            return None
+        return self.draws.counts(self.seed, round_, rows, self.share)
 
 
 class Gradients:
@@ -161,15 +171,17 @@ class Gradients:
         return self.format.weighed(g, part), self.format.weighed(h, part), part
 
     def _taking_part(self, rows: slice) -> Any | None:
-        """Weight of every row in this round: its sample weight, or 0 where it was not drawn."""
+        """Weight of every row in this round: its sample weight, as far as it was drawn."""
         weights = None if self.format.weights is None else self.format.weights[rows]
-        if self.sampling.share == 1.0:
+        counts = self.sampling.counts(self.round, rows)
+        if counts is None:
             return weights
-        where, xp = self.engine.where, self.engine.where.xp
-        drawn = drawn_rows(self.sampling.seed, self.round, rows, self.sampling.share, where)
+        xp, fine = self.engine.where.xp, isinstance(self.format, Fine)
         if weights is None:
-            return xp.astype(drawn, xp.int64 if isinstance(self.format, Fine) else xp.float64)
-        return xp.where(drawn, weights, xp.zeros_like(weights))
+            return xp.astype(counts, xp.int64 if fine else xp.float64)
+        if self.sampling.draws is not None and self.sampling.draws.whole:
+            return counts if fine else xp.astype(counts, xp.float64) / self.heaviest
+        return xp.where(counts > 0, weights, xp.zeros_like(weights))
 
     def _refresh(self) -> tuple[float, float]:
         """Gradients of all rows; their largest |g| and h."""
@@ -197,11 +209,8 @@ class Gradients:
 
     def drawn(self) -> Any | None:
         """Positions of the rows that take part in this round; None: all."""
-        if self.sampling.share == 1.0:
-            return None
-        every, where = slice(0, self.n_rows), self.engine.where
-        mask = drawn_rows(self.sampling.seed, self.round, every, self.sampling.share, where)
-        return where.xp.nonzero(mask)[0]
+        counts = self.sampling.counts(self.round, slice(0, self.n_rows))
+        return None if counts is None else self.engine.where.xp.nonzero(counts)[0]
 
     def _check_finite(self, *derivatives: float) -> None:
         if not all(map(math.isfinite, derivatives)):

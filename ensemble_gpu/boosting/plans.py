@@ -9,7 +9,9 @@ exponential  rescale, where stump and step are those of an AdaBoost
 squared      gram: the cost of a round does not depend on the number of rows
 any other    rebuild: new gradients each round (also the two above, with subsampling or trees)
 
-A single split of a categorical feature is a tree of depth 1: tables of stumps hold thresholds.
+A single split of a categorical feature is a tree of depth 1: tables of stumps hold thresholds. For
+gradients such trees are grown (learners/tree.py); AdaBoost's weights are rescaled as ever, and its
+stumps may be sets of categories (boosting/category_sets.py).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.category_sets import CategorySets
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.one_class import OneClassAtATime
@@ -34,14 +37,14 @@ from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Binned
-from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
+from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
-from ensemble_gpu.model.additive import Rounds
-from ensemble_gpu.model.link import log_loss
+from ensemble_gpu.model.calibration import calibrated_log_loss
 
 STUMP = Size(1, None, 1)
 
@@ -109,7 +112,7 @@ class DescentParameters:
 def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRule) -> Plan:
     """The exponential loss: weights that are rescaled from round to round."""
     engine, prepared = binned.engine, prepare(binned, rule.group_of)
-    n_classes = prepared.layout.n_classes
+    n_classes, categories = prepared.layout.n_classes, binned.categories
     strategy: Rescale | OneClassAtATime
     if binned.offset is not None and n_classes > 2:
         raise ValueError(
@@ -120,24 +123,28 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         own = replace(rule, group_of=np.array([[0, 1]]), n_outputs=1)
         each = np.arange(n_classes)
         strategy = OneClassAtATime([
-            _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :])
+            _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :],
+                     categories)
             for k in range(n_classes)
         ])  # fmt: skip
     else:
-        strategy = _rescale(estimator, engine, prepared, rule, rule.group_of)
+        strategy = _rescale(estimator, engine, prepared, rule, rule.group_of, categories)
 
-    def worth(rounds: Rounds) -> np.ndarray:
-        return rounds.alpha if rule.reports == "weighted error" else -np.log(rounds.error)
+    def worth(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
+        return alpha if rule.reports == "weighted error" else -np.log(error)
 
+    learner: StumpTables | StumpForest = StumpTables(prepared.matrix, worth)
+    if categories.values:
+        learner = StumpForest(prepared.matrix, categories, worth)
     return Plan(
         strategy,
-        StumpTables(prepared.matrix, worth),
+        learner,
         start=np.zeros(rule.n_outputs),
         constant=np.zeros(rule.n_outputs)
         if binned.offset is not None
         else best_constant(rule, prepared.shares),
         link=rule.link,
-        loss=lambda F, target, weights: log_loss(F, target, weights, rule.link, where),
+        loss=lambda F, target, weights: calibrated_log_loss(F, target, weights, rule.link, where),
         cheap_loss=True,
     )
 
@@ -148,10 +155,19 @@ def _rescale(
     prepared: ClassSortedData,
     rule: AdaBoostRule,
     group_of: np.ndarray,
+    categories: Categories,
 ) -> Rescale:
-    """A rule on weights laid out by `group_of` (kernels/protocol.py)."""
+    """A rule on weights laid out by `group_of` (kernels/protocol.py).
+
+    Where there are categories missing values learn a side: trees of depth 1 have two leaves.
+    """
     matrix, layout = prepared.matrix, Layout(prepared.layout.starts, group_of)
-    codes, learn = matrix.codes, estimator.missing == "learn"
+    codes, learn = matrix.codes, estimator.missing == "learn" or bool(categories.values)
+    n_thresholds = matrix.n_thresholds(learn)
+    sets = None
+    if categories.values:
+        sets = CategorySets(matrix, categories, estimator.categorical_split == "single")
+        n_thresholds = sets.thresholds(n_thresholds)
     vote_loss = None
     if rule.kind == MAJORITY and rule.n_outputs > 1 and not learn and codes.counts[:, :, -1].any():
         vote_loss = VoteLoss(engine, codes, layout, prepared.log_weights)
@@ -160,11 +176,12 @@ def _rescale(
         codes,
         layout,
         rule,
-        Criterion(rule.kind, np.zeros(layout.n_groups), learn, matrix.n_thresholds(learn)),
+        Criterion(rule.kind, np.zeros(layout.n_groups), learn, n_thresholds),
         float(estimator.learning_rate),
         prepared.lightest,
         vote_loss,
         prepared.loss,
+        sets,
     )
 
 
@@ -280,7 +297,7 @@ def _rebuild(
     if binned.offset is None:
         start = _best_constants(loss, binned, n_outputs, engine.where)
     problem = Problem(loss, binned.target, binned.weights, start, scale, _offset(binned))
-    sampling = Sampling(descent.subsample, descent.seed)
+    sampling = Sampling(descent.subsample, descent.seed, _draws(binned, descent))
     gradients = Gradients(engine, binned.matrix.codes, problem, descent.step, sampling)
     return Rebuild(gradients, learner, descent.step, descent.learning_rate)
 
@@ -290,6 +307,16 @@ def _offset(binned: Binned) -> Any | None:
     if binned.offset is None:
         return None
     return binned.engine.where.xp.permute_dims(binned.offset, (1, 0))
+
+
+def _draws(binned: Binned, descent: DescentParameters) -> Draws | None:
+    """What the rounds draw their rows from; None where all rows take part."""
+    if descent.subsample == 1.0:
+        return None
+    assert binned.keys is not None
+    where = binned.engine.where
+    weights = None if binned.weights is None else where.host(binned.weights)
+    return Draws(items_of(binned.keys, weights), len(binned.keys), where)
 
 
 def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:

@@ -45,5 +45,5 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
     def _metric_truth(self, target: Any, where: Where) -> Any:
         return target
 
-    def _prediction(self, F: Any, where: Where) -> Any:
+    def _prediction(self, F: Any, target: Any, where: Where) -> Any:
         return self._mean(F)

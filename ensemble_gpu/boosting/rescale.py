@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ensemble_gpu.boosting.category_sets import CategorySets, left_first
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.kernels.host.weights import SMALLEST_SHARE, follow_stump, stump_of
@@ -46,8 +47,10 @@ class Rescale:
         lightest: float,
         vote_loss: VoteLoss | None = None,
         loss: float = 1.0,
+        sets: CategorySets | None = None,
     ) -> None:
         groups = layout.n_groups
+        self.counts, self.sets = codes.counts, sets
         self.histograms, self.rule, self.criterion = histograms, rule, criterion
         self.rate, self.vote_loss = learning_rate, vote_loss
         self.smoothing = math.nan
@@ -89,12 +92,20 @@ class Rescale:
         if split is None:
             self.reason = "no feature has two different values to split"
             return None
+        left = None
+        if self.sets is not None:
+            split, left = self.sets.best(
+                split, self.histograms.add_up(), self.scale, self.criterion
+            )
         totals = np.empty(len(self.scale), dtype=np.int64)
         values, shares = np.zeros((rule.n_outputs, N_LEAVES)), np.zeros(3)
-        place = split.feature, split.bin, split.missing_leaf
+        cumulated, place = self.cumulated, (split.feature, split.bin, split.missing_leaf)
+        if left is not None:
+            cumulated = self._cumulated_in(left_first(left), split.feature)
+            place = 0, int(left.sum()) - 1, split.missing_leaf
         weight, self.smoothing, error, alpha, missing_leaf, perfect = stump_of(
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, self.lightest, place,
-            self.cumulated, values, shares, totals,
+            cumulated, values, shares, totals,
         )  # fmt: skip
         if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
             self.reason = f"no stump is better than chance (its score: {split.score / weight:.6f})"
@@ -102,6 +113,7 @@ class Rescale:
         stump = Stump(
             split.feature, split.bin, missing_leaf, values, alpha, error, perfect,
             round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
+            left,
         )  # fmt: skip
         return stump if self.vote_loss is None else self._with_loss(stump, self.vote_loss)
 
@@ -121,7 +133,7 @@ class Rescale:
         self.loss = self.training_loss(stump)
         if self.vote_loss is not None:
             self.vote_loss.follow(stump)
-        kept, worn = follow_stump(
+        kept, worn = self._follow_set(stump) if stump.left is not None else follow_stump(
             self.rule.kind, stump.values, stump.alpha, stump[:3], self.cumulated, self.log_tables,
             self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs, trail,
             self.fresh_totals,
@@ -132,3 +144,26 @@ class Rescale:
             self._requantise()
         else:
             self.histograms.rescale(stump.feature, self.leaf_of, self.ratio, kept)
+
+    def _cumulated_in(self, order: np.ndarray, feature: int) -> np.ndarray:
+        """Rows up to each code of one feature, its codes in another order: [class, 1, code]."""
+        return np.cumsum(self.counts[:, feature, order], axis=1)[:, None, :]
+
+    def _follow_set(self, stump: Stump) -> tuple[int, bool]:
+        """`follow_stump` for a set of categories: codes in an order in which it is a threshold."""
+        assert stump.left is not None
+        order, feature = left_first(stump.left), stump.feature
+        tables, fixed = (
+            np.ascontiguousarray(a[:, feature, order])[:, None, :]
+            for a in (self.log_tables, self.fixed_tables)
+        )
+        place, leaf_of = (0, int(stump.left.sum()) - 1, stump.missing_leaf), np.zeros_like(order)
+        followed = follow_stump(
+            self.rule.kind, stump.values, stump.alpha, place, self._cumulated_in(order, feature),
+            tables, fixed, leaf_of, self.scale, self.ratio, self.logs, stump.trail,
+            self.fresh_totals,
+        )  # fmt: skip
+        self.log_tables[:, feature, order] = tables[:, 0]
+        self.fixed_tables[:, feature, order] = fixed[:, 0]
+        self.leaf_of[order] = leaf_of
+        return followed

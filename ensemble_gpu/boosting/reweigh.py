@@ -25,11 +25,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.boosting.rules import round_weights, rule_for
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
@@ -38,8 +40,9 @@ from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.learners.classifier import Member, Members
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 from ensemble_gpu.learners.protocol import RoundWeights
+from ensemble_gpu.model.calibration import calibrated_log_loss
 from ensemble_gpu.model.committee import Voice, check_reach
-from ensemble_gpu.model.link import as_columns, log_loss
+from ensemble_gpu.model.link import as_columns
 
 # A resample that holds one class only is drawn again, so often at the most.
 MOST_DRAWS = 10
@@ -222,14 +225,21 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
     seed = draw_seed(estimator.random_state)
     rate = float(estimator.learning_rate)
     return Plan(
-        Reweigh(estimator.estimator, rows, voice, rate, seed, where),
+        Reweigh(_told_of(data.categories, estimator.estimator), rows, voice, rate, seed, where),
         Members(voice, estimator.n_features_in_),
         np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
         voice.link,
-        lambda F, target, weights: log_loss(F, target, weights, voice.link, where),
+        lambda F, target, weights: calibrated_log_loss(F, target, weights, voice.link, where),
         cheap_loss=True,
     )
+
+
+def _told_of(categories: Categories, learner: Any) -> Any:
+    """The learner, with the features that are categories where there are any: codes 0, 1, ..."""
+    if not categories.values:
+        return learner
+    return clone(learner).set_params(categorical_features=sorted(categories.values))
 
 
 def _lightest(rows: Rows, where: Where) -> float:

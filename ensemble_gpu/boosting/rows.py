@@ -11,9 +11,10 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.integers import weight_of_one
+from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.rows import Binned, Rows
-from ensemble_gpu.data.sampling import stratified_holdout
+from ensemble_gpu.data.sampling import Items, items_of, stratified_holdout
 from ensemble_gpu.kernels.fixedpoint import INV_LN2, UNIT, log2_fixed
 from ensemble_gpu.kernels.protocol import Layout
 
@@ -39,20 +40,38 @@ class ClassSortedData:
 
 
 def hold_out(
-    rows: Rows, keep: Any | None, n_classes: int, fraction: float, random_state: Any, where: Where
-) -> tuple[Rows, Any]:
-    """Validation rows drawn from every class, and the mask of the rows left for training.
+    rows: Rows, n_classes: int, fraction: float, random_state: Any, where: Where
+) -> tuple[Rows, Rows, Any]:
+    """Validation rows drawn from every class; the rows, and the mask of those left for training.
 
     With n_classes = 1 the target is no class: rows are drawn from all.
     """
-    index = where.host(rows.target) if n_classes > 1 else np.zeros(rows.X.shape[0], dtype=np.int64)
-    if keep is not None:
-        index = np.where(where.host(keep), index, -1)
-    chosen = stratified_holdout(index, n_classes, fraction, random_state)
-    rest = np.ones(len(index), dtype=bool)
-    rest[chosen] = False
-    left = where.put(rest)
-    return rows.take(where.put(chosen)), left if keep is None else keep & left
+    items, index = items_and_classes(rows, n_classes, where)
+    held = stratified_holdout(index, items, n_classes, fraction, random_state)
+    return set_aside(rows, items, held, where)
+
+
+def items_and_classes(rows: Rows, n_classes: int, where: Where) -> tuple[Items, np.ndarray]:
+    """What can be drawn from the rows, and the class of every row (0, if there are none)."""
+    weights = None if rows.weights is None else where.host(rows.weights)
+    items = items_of(row_keys(rows.target, rows.X), weights)
+    if n_classes > 1:
+        return items, where.host(rows.target)
+    return items, np.zeros(rows.X.shape[0], dtype=np.int64)
+
+
+def set_aside(rows: Rows, items: Items, held: np.ndarray, where: Where) -> tuple[Rows, Rows, Any]:
+    """Rows that are held out, an item each; all rows with the weight that is left; which have any.
+
+    Of a row of weight 3 one item may be held out: it takes part in training with weight 2.
+    """
+    repeats = items.repeats if items.repeats is not None else 1
+    left = repeats - np.bincount(held, minlength=rows.X.shape[0])
+    apart, rest = rows.take(where.put(held.astype(np.int64))), rows
+    if items.whole:
+        ones = where.put(np.ones(len(held)))
+        apart, rest = replace(apart, weights=ones), replace(rows, weights=where.put(left * 1.0))
+    return apart, rest, where.put(left > 0)
 
 
 def prepare(binned: Binned, group_of: np.ndarray) -> ClassSortedData:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
+from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
 from ensemble_gpu.kernels.protocol import Engine, Layout
 
@@ -48,7 +49,7 @@ class Binned:
     `order` are the positions of the binned rows among those that were given (None: all of them, as
     given). Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
     Target, weights (None: all equal) and offset (None: none) belong to the binned rows, in the
-    engine's namespace.
+    engine's namespace. `keys` (data/keys.py) are theirs too, on the host, where draws need them.
     """
 
     engine: Engine
@@ -59,6 +60,7 @@ class Binned:
     order: Any | None
     starts: np.ndarray | None
     offset: Any | None = None
+    keys: np.ndarray | None = None
 
     def with_weights(self, weights: Any | None) -> Binned:
         """The same codes with other weights, one for each row that was given.
@@ -77,12 +79,13 @@ def bin_rows(
     categories: Categories = NO_CATEGORIES,
     *,
     n_ranges: int | None,
+    keyed: bool = False,
 ) -> Binned:
     """Bin the rows that take part (None: all); a category has a code of its own.
 
     The target of 2 or more ranges is a class, and each class becomes a range of rows. One range
     holds all rows in their own order. None is for trees: their own order, and the codes are laid
-    out to be read row by row.
+    out to be read row by row. `keyed`: with the rows' keys, for fits that draw rows.
     """
     where = locate(rows.X)
     order, starts = _order(rows.target, keep, n_ranges, where)
@@ -94,7 +97,11 @@ def bin_rows(
     target, weights, offset = (
         _in_order(a, order, engine) for a in (rows.target, rows.weights, rows.offset)
     )
-    return Binned(engine, matrix, target, weights, categories, order, starts, offset)
+    keys = None
+    if keyed:
+        keys = row_keys(rows.target, rows.X)
+        keys = keys if order is None else keys[where.host(order)]
+    return Binned(engine, matrix, target, weights, categories, order, starts, offset, keys)
 
 
 def _order(

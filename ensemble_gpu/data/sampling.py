@@ -1,13 +1,23 @@
-"""Random choices: drawn on the host, so one seed gives one model on every backend."""
+"""Random choices: drawn on the host or by a hash, so one seed gives one model on every backend.
+
+What is drawn are items: a row is one, a row of the whole weight w is w of them, as if it were there
+w times (data/keys.py: `repetitions`). Items are numbered in the order of the rows' keys, hashes of
+what the rows hold. So neither the order of the rows matters, nor whether equal rows are repeated or
+weighted, and each of several equal rows is drawn for itself. Weights that are not whole (or whole
+with a mean above 16) are part of the key, and the row is a single item of that weight.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.keys import repetitions, sorted_rows
+from ensemble_gpu.kernels.host.keys import mix_in
 
 
 def draw_seed(random_state: Any) -> int:
@@ -22,29 +32,72 @@ def draw_seed(random_state: Any) -> int:
     return int(source.randint(np.iinfo(np.int32).max))
 
 
+@dataclass(frozen=True)
+class Items:
+    """What is drawn from: `rows[k]` is the row of item k.
+
+    Row i is `repeats[i]` items (None: every row is one). `whole`: these are the rows' weights, and
+    the weight of what is left of a row is the number of its items that are left.
+    """
+
+    rows: np.ndarray
+    repeats: np.ndarray | None
+    whole: bool
+
+
+def items_of(keys: np.ndarray, weights: np.ndarray | None) -> Items:
+    """Items of rows with these keys (of target and features) and weights, on the host."""
+    repeats, factor = repetitions(weights)
+    if weights is None or repeats is None:
+        return Items(sorted_rows(keys), None, False)
+    if factor is not None:
+        keys = keys.copy()
+        mix_in(keys, factor[:, None])
+    # equal rows in order of weight, so that which of them has which items is no matter of order
+    by_weight = np.argsort(weights, kind="stable")
+    order = by_weight[sorted_rows(keys[by_weight])]
+    return Items(np.repeat(order, repeats[order]), repeats, factor is None)
+
+
 def stratified_holdout(
-    index: np.ndarray, n_classes: int, fraction: float, random_state: Any
+    index: np.ndarray, items: Items, n_classes: int, fraction: float, random_state: Any
 ) -> np.ndarray:
-    """Sorted positions of about `fraction` of every class, leaving at least one row of each."""
+    """Rows of about `fraction` of every class's items, leaving at least one item of each class.
+
+    In the order of the items; a row is there as often as items of it are drawn.
+    """
     generator = np.random.default_rng(draw_seed(random_state))
-    chosen = []
+    label = index[items.rows]
+    chosen = np.zeros(len(label), dtype=bool)
     for c in range(n_classes):
-        rows = np.flatnonzero(index == c)
-        size = min(max(1, round(fraction * len(rows))), len(rows) - 1)
-        chosen.append(generator.permutation(rows)[:size])
-    positions = np.sort(np.concatenate(chosen))
-    if not len(positions):
+        at = np.flatnonzero(label == c)
+        size = min(max(1, round(fraction * len(at))), len(at) - 1)
+        chosen[generator.permutation(at)[:size]] = True
+    if not chosen.any():
         raise ValueError(
-            f"validation_fraction={fraction} of {len(index)} rows is no row; give more rows, a "
+            f"validation_fraction={fraction} of {len(label)} rows is no row; give more rows, a "
             "larger fraction, or X_val and y_val."
         )
-    return positions
+    return items.rows[chosen]
 
 
-def drawn_rows(seed: int, round_: int, rows: slice, share: float, where: Where) -> Any:
-    """Whether each row of a slice is drawn in a round, with probability `share` (bool array).
+def stratified_folds(
+    index: np.ndarray, items: Items, n_classes: int, n_folds: int, seed: int
+) -> list[np.ndarray]:
+    """Rows of each fold, as of `stratified_holdout`: every class is shared out evenly."""
+    generator = np.random.default_rng(seed)
+    label = index[items.rows]
+    fold = np.zeros(len(label), dtype=np.int64)
+    for c in range(n_classes):
+        at = generator.permutation(np.flatnonzero(label == c))
+        fold[at] = np.arange(len(at)) % n_folds
+    return [items.rows[fold == k] for k in range(n_folds)]
 
-    A counter-based hash (the finaliser of splitmix64) of seed, round and row number: the same on
+
+def drawn_items(seed: int, round_: int, numbers: Any, share: float, where: Where) -> Any:
+    """Whether each item (uint64 numbers) is drawn in a round, with probability `share`: bool.
+
+    A counter-based hash (the finaliser of splitmix64) of seed, round and number: the same on
     every device, whatever the blocks.
     """
     xp = where.xp
@@ -53,9 +106,39 @@ def drawn_rows(seed: int, round_: int, rows: slice, share: float, where: Where) 
         return where.full(value % 2**64, xp.uint64)
 
     offset = seed * 0xD1B54A32D192ED03 + round_ * 0x8CB92BA72F3D8DD7
-    x = xp.arange(rows.start, rows.stop, dtype=xp.uint64, device=where.device)
-    x = x * number(0x9E3779B97F4A7C15) + number(offset)
+    x = numbers * number(0x9E3779B97F4A7C15) + number(offset)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         x = (x ^ (x >> number(shift))) * number(factor)
     x = x ^ (x >> number(31))
     return x < number(int(share * 2.0**64))
+
+
+class Draws:
+    """Rows drawn anew each round, where the rows are.
+
+    The items of row i have the numbers `numbers[first[i] : first[i + 1]]`.
+    """
+
+    def __init__(self, items: Items, n_rows: int, where: Where) -> None:
+        self.where, self.whole = where, items.whole
+        self.first: np.ndarray | None = None
+        if items.repeats is None:
+            numbers = np.empty(n_rows, dtype=np.uint64)
+            numbers[items.rows] = np.arange(n_rows, dtype=np.uint64)
+        else:
+            numbers = np.argsort(items.rows, kind="stable").astype(np.uint64)
+            self.first = np.concatenate([[0], np.cumsum(items.repeats)]).astype(np.int64)
+            self.bounds = where.put(self.first)
+        self.numbers = where.put(numbers)
+
+    def counts(self, seed: int, round_: int, rows: slice, share: float) -> Any:
+        """How many items of each row of a slice are drawn: int64, or bool where rows are items."""
+        where, xp = self.where, self.where.xp
+        if self.first is None:
+            return drawn_items(seed, round_, self.numbers[rows], share, where)
+        low, high = int(self.first[rows.start]), int(self.first[rows.stop])
+        drawn = drawn_items(seed, round_, self.numbers[low:high], share, where)
+        running = xp.cumulative_sum(xp.astype(drawn, xp.int64))
+        running = xp.concat([where.zeros(1, xp.int64), running])
+        at = xp.take(running, self.bounds[rows.start : rows.stop + 1] - low)
+        return at[1:] - at[:-1]

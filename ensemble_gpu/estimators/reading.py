@@ -92,11 +92,12 @@ class TrainingData:
     categories: Categories
     where: Where
 
-    def binned(self, max_bins: int | None, *, n_ranges: int | None) -> Binned:
+    def binned(self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The rows that take part, binned (data/rows.py)."""
         return bin_rows(
-            self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges
-        )
+            self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,
+            keyed=keyed,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
 class Stump(NamedTuple):
     """A round: x[feature] in a bin <= `bin` goes left, NaN to `missing_leaf`.
 
-    `values[output, leaf]` is what the model adds, `alpha` the coefficient in it. A tuple, because a
-    dataclass would cost a small fit some microseconds a round.
+    `values[output, leaf]` is what the model adds, `alpha` the coefficient in it. With `left`, a
+    bool for every code, the feature is categorical, and these codes go left, whatever `bin` is. A
+    tuple, because a dataclass would cost a small fit some microseconds a round.
     """
 
     feature: int
@@ -44,6 +45,7 @@ class Stump(NamedTuple):
     perfect: bool = False
     weights: RoundWeights | None = None
     trail: Any = None
+    left: np.ndarray | None = None
 
     @property
     def name(self) -> str:
@@ -68,22 +70,21 @@ class SplitConstraints:
     one_category: bool = False
 
 
-def worth_of_gains(rounds: Rounds) -> np.ndarray:
+# (alpha, error) of all rounds to what each is worth: features are important by the sum of it.
+Worth = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def worth_of_gains(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
     """What a round of gradient boosting is worth: its gain."""
-    return rounds.error
+    return error
 
 
 class StumpTables:
-    """Stumps in a model: rounds become one table a feature.
-
-    `worth(rounds)` is what each round is worth: features are important by the sum of it.
-    """
+    """Stumps in a model: rounds become one table a feature."""
 
     name = "stump"
 
-    def __init__(
-        self, matrix: BinnedMatrix, worth: Callable[[Rounds], np.ndarray] = worth_of_gains
-    ) -> None:
+    def __init__(self, matrix: BinnedMatrix, worth: Worth = worth_of_gains) -> None:
         self.matrix, self.worth = matrix, worth
 
     def added(self, stump: Stump, X: Any, where: Where) -> Any:
@@ -99,7 +100,7 @@ class StumpTables:
         p = len(self.matrix.edges)
         table = self._table(rounds, len(start))
         model = AdditiveModel(table, p, start if rounds else constant)
-        worth = np.maximum(self.worth(table), 0.0)
+        worth = np.maximum(self.worth(table.alpha, table.error), 0.0)
         return Outcome(model, shares(np.bincount(table.feature, worth, p)))
 
     def _table(self, rounds: Sequence[Stump], n_outputs: int) -> Rounds:

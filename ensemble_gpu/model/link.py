@@ -15,7 +15,8 @@ last two are for numbers, the others for classes, where the mean is the probabil
 Losses use `mean` and `output`, functions of an output. Classifiers use `probabilities` [n, K]. They
 follow the same formulas and ensure one thing more. Far from zero different outputs round to the
 same probability; the largest output then keeps a strictly larger probability, so that argmax of the
-probabilities is always argmax of the outputs.
+probabilities is always argmax of the outputs. That holds for every scale s > 0 as well, with which
+they are the probabilities of s F: a calibrated model has one (model/calibration.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class Link(NamedTuple):
 
     output: Callable[[Any], Any]  # mean -> F
     mean: Callable[[Any, Exp], Any]  # F, exp -> mean
-    probabilities: Callable[[Any, Where], Any] | None = None  # F [n, outputs], where -> [n, K]
+    # F [n, outputs], where, scale -> [n, K]
+    probabilities: Callable[[Any, Where, float], Any] | None = None
 
 
 def as_columns(F: Any, xp: Any) -> Any:
@@ -72,13 +74,13 @@ def _below_one(F: Any, where: Where) -> Any:
     return where.full(1.0 - 4.0 * float(where.xp.finfo(F.dtype).eps), F.dtype)
 
 
-def _two_classes(F: Any, where: Where) -> Any:
-    """P [n, 2] from one margin: 1 for the likelier class, exp(-2 |F|) for the other, normalised.
+def _two_classes(F: Any, where: Where, scale: float) -> Any:
+    """P [n, 2] from one margin: 1 for the likelier class, exp(-2 s |F|) for the other, normalised.
 
     One exp, whole columns, no choice per row: six times as fast as the formula for several.
     """
     xp = where.xp
-    ratio = xp.minimum(xp.exp(-2.0 * xp.abs(F)), _below_one(F, where))
+    ratio = xp.minimum(xp.exp((-2.0 * scale) * xp.abs(F)), _below_one(F, where))
     first = xp.maximum(xp.astype(F <= 0.0, F.dtype), ratio)
     second = xp.maximum(xp.astype(F >= 0.0, F.dtype), ratio)
     total = first + second
@@ -94,21 +96,23 @@ def _several_classes(F: Any, logs: Any, where: Where) -> Any:
     return p / xp.sum(p, axis=1, keepdims=True)
 
 
-def _of_margins(F: Any, where: Where) -> Any:
+def _of_margins(F: Any, where: Where, scale: float) -> Any:
     if F.shape[1] == 1:
-        return _two_classes(F, where)
-    return _several_classes(F, _log_sigmoid(2.0 * F, where), where)
+        return _two_classes(F, where, scale)
+    return _several_classes(F, _log_sigmoid((2.0 * scale) * F, where), where)
 
 
-def _of_votes(F: Any, where: Where) -> Any:
-    return _two_classes(F, where) if F.shape[1] == 1 else _several_classes(F, F, where)
+def _of_votes(F: Any, where: Where, scale: float) -> Any:
+    return (
+        _two_classes(F, where, scale) if F.shape[1] == 1 else _several_classes(F, scale * F, where)
+    )
 
 
-def _of_lines(F: Any, where: Where) -> Any:
+def _of_lines(F: Any, where: Where, scale: float) -> Any:
     xp = where.xp
     margins = as_columns(F, xp)
     eps = float(xp.finfo(F.dtype).eps)
-    p = _half_line(margins, eps, where)  # p > 0, so that ln p is finite
+    p = _half_line(scale * margins, eps, where)  # p > 0, so that ln p is finite
     highest = xp.max(p, axis=1, keepdims=True)
     behind = margins < xp.max(margins, axis=1, keepdims=True)
     p = xp.where(behind, xp.minimum(p, highest * (1.0 - 4.0 * eps)), p)
@@ -117,7 +121,7 @@ def _of_lines(F: Any, where: Where) -> Any:
 
 LINKS = {
     MARGINS: Link(lambda p: 0.5 * _log_odds(p), lambda F, exp: sigmoid(2.0 * F, exp), _of_margins),
-    LOGISTIC: Link(_log_odds, sigmoid, lambda F, where: _of_margins(0.5 * F, where)),
+    LOGISTIC: Link(_log_odds, sigmoid, lambda F, where, s: _of_margins(0.5 * F, where, s)),
     LINEAR: Link(lambda p: 2.0 * p - 1.0, lambda F, exp: _half_line(F, 0.0, locate(F)), _of_lines),
     VOTES: Link(_log, softmax, _of_votes),
     IDENTITY: Link(lambda mean: mean, lambda F, exp: F),
@@ -125,8 +129,8 @@ LINKS = {
 }
 
 
-def probabilities(F: Any, link: str, where: Where) -> Any:
-    """P [n, K] from F [n, outputs], in the dtype of F.
+def probabilities(F: Any, link: str, where: Where, scale: float = 1.0) -> Any:
+    """P [n, K] of scale * F [n, outputs], in the dtype of F.
 
     NumPy takes the rows in blocks: temporaries that stay in the cache, and that malloc does not
     hand back to the system each time, take a third of the time.
@@ -136,18 +140,20 @@ def probabilities(F: Any, link: str, where: Where) -> Any:
         allowed = ", ".join(repr(name) for name in LINKS if LINKS[name].probabilities)
         raise ValueError(f"link must be one of {allowed} for probabilities; got {link!r}.")
     if where is not NUMPY or F.shape[0] <= BLOCK_ROWS:
-        return of_rows(F, where)
+        return of_rows(F, where, scale)
     p = where.xp.empty((F.shape[0], max(2, F.shape[1])), dtype=F.dtype)
     for start in range(0, F.shape[0], BLOCK_ROWS):
         rows = slice(start, start + BLOCK_ROWS)
-        p[rows, :] = of_rows(F[rows, :], where)
+        p[rows, :] = of_rows(F[rows, :], where, scale)
     return p
 
 
-def log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -> float:
-    """Weighted mean of -ln p of the true class."""
+def log_loss(
+    F: Any, index: Any, weights: Any | None, link: str, where: Where, scale: float = 1.0
+) -> float:
+    """Weighted mean of -ln p of the true class, p the probabilities of scale * F."""
     xp = where.xp
-    p = probabilities(F, link, where)
+    p = probabilities(F, link, where, scale)
     own = xp.astype(index[:, None] == xp.arange(p.shape[1], device=where.device)[None, :], p.dtype)
     tiny = where.full(float(xp.finfo(p.dtype).smallest_normal), p.dtype)
     loss = -xp.log(xp.maximum(xp.sum(p * own, axis=1), tiny))

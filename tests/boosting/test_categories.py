@@ -27,7 +27,8 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.boosting import integers
-from ensemble_gpu.data.sampling import stratified_holdout
+from ensemble_gpu.data.keys import row_keys
+from ensemble_gpu.data.sampling import items_of, stratified_holdout
 from ensemble_gpu.kernels.cpu import engine as cpu_engine
 from ensemble_gpu.kernels.cpu.trees import grower as cpu_grower
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS, sample_positions
@@ -629,10 +630,12 @@ def test_validation_losses_are_those_of_the_stages(frame, engine):
 
 def test_categories_of_rows_that_are_held_out_are_unknown():
     data = mixed()
-    held_out = stratified_holdout(np.zeros(300, dtype=np.int64), 1, 0.1, 7)
     X = data.X.copy()
-    X[held_out[:3], 2] = 9.0
-    params = {"max_depth": 3, "categorical_features": CATEGORICAL, "random_state": 7}
+    X[0, 2] = 9.0  # one row of its own kind: held out with some seed
+    items, none = items_of(row_keys(data.y, X), None), np.zeros(300, dtype=np.int64)
+    seed = next(s for s in range(100) if 0 in stratified_holdout(none, items, 1, 0.1, s))
+    held_out = stratified_holdout(none, items, 1, 0.1, seed)
+    params = {"max_depth": 3, "categorical_features": CATEGORICAL, "random_state": seed}
     model = BoostingRegressor(early_stopping=True, n_estimators=40, **plain(params)).fit(X, data.y)
     rest = np.delete(np.arange(300), held_out)
     alone = BoostingRegressor(n_estimators=model.n_estimators_, **plain(params)).fit(

@@ -21,6 +21,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu import AdaBoostClassifier, RoundInfo
+from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.model.calibration import best_scale
+from ensemble_gpu.model.link import probabilities
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
@@ -408,7 +411,9 @@ def test_early_stopping_keeps_the_best_round(variant):
     assert ours.n_estimators_ == len(ours.estimators_) == len(ours.alphas_) == best
     assert len(losses) == best + 5 < 200
     assert "not improved for 5 rounds" in ours.stop_reason_
-    p = ours.predict_proba(other.X)[np.arange(300), other.y]
+    F = ours.decision_function(other.X)[:, None]
+    scale = best_scale(F, other.y, None, ours.link_, NUMPY)
+    p = probabilities(F, ours.link_, NUMPY, scale)[np.arange(300), other.y]
     assert -np.log(p).mean() == pytest.approx(losses[best - 1], rel=1e-9)
 
 

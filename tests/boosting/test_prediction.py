@@ -114,7 +114,8 @@ def test_thousands_of_rounds_on_separable_data_still_agree():
 def test_binary_and_multiclass_probabilities_follow_their_links(case):
     variant, n_classes = case
     X = random_data(n_classes, seed=5).X
-    F, proba = fitted(*case).decision_function(X), fitted(*case).predict_proba(X)
+    F = fitted(*case).scale_ * fitted(*case).decision_function(X)
+    proba = fitted(*case).predict_proba(X)
     if n_classes == 2:
         expected = np.stack([1 / (1 + np.exp(2 * F)), 1 / (1 + np.exp(-2 * F))], axis=1)
     else:
@@ -127,14 +128,14 @@ def test_binary_and_multiclass_probabilities_follow_their_links(case):
 def test_staged_methods_are_those_of_the_truncated_models(case):
     variant, n_classes = case
     data = random_data(n_classes, n=120).with_missing()
-    full = fit(data, variant=variant, n_estimators=12)
+    full = fit(data, variant=variant, n_estimators=12, calibrate=False)
     stages = zip(
         full.staged_predict(data.X), full.staged_predict_proba(data.X),
         full.staged_decision_function(data.X), strict=True,
     )  # fmt: skip
     count = 0
     for t, (predicted, proba, F) in enumerate(stages, start=1):
-        short = fit(data, variant=variant, n_estimators=t)
+        short = fit(data, variant=variant, n_estimators=t, calibrate=False)
         assert short.model_ == full.model_.first(t)
         np.testing.assert_allclose(F, short.decision_function(data.X), rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(proba, short.predict_proba(data.X), rtol=1e-12, atol=1e-12)

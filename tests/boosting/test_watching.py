@@ -20,6 +20,9 @@ from ensemble_gpu import (
     RoundInfo,
     TqdmBar,
 )
+from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.boosting.rows import hold_out
+from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.losses import (
     CLASSIFICATION,
     REGRESSION,
@@ -105,7 +108,10 @@ def test_the_validation_loss_of_margins_is_summed_over_one_against_rest(loss, n_
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_logistic_validation_loss_is_the_log_loss(n_classes):
     train, other = noisy(1, n_classes=n_classes), noisy(2, 90, n_classes)
-    for estimator in (classifier(), AdaBoostClassifier(variant="logit", n_estimators=10)):
+    for estimator in (
+        classifier(),
+        AdaBoostClassifier(variant="logit", n_estimators=10, calibrate=False),
+    ):
         estimator.fit(train.X, train.y, X_val=other.X, y_val=other.y)
         expected = [log_loss(other.y, p) for p in estimator.staged_predict_proba(other.X)]
         np.testing.assert_allclose(estimator.history_.validation, expected, rtol=1e-9)
@@ -164,15 +170,19 @@ def test_held_out_rows_are_not_trained_on():
     estimator = BoostingRegressor(
         early_stopping=True, validation_fraction=0.5, random_state=0, max_depth=1
     )
-    estimator.fit(np.zeros((40, 1)), y)
+    X = np.zeros((40, 1))
+    estimator.fit(X, y)
+    held_out = hold_out(Rows(X, y, None), 1, 0.5, 0, NUMPY)[0].target
+    assert len(np.unique(held_out)) == 20
+    assert estimator.predict([[0.0]])[0] == pytest.approx((y.sum() - held_out.sum()) / 20)
     seen: list[np.ndarray] = []
     watcher = BoostingRegressor(
         n_estimators=1, early_stopping=True, validation_fraction=0.5, random_state=0,
         metric=lambda truth, prediction: seen.append(truth) or 0.0,max_depth=1
     )  # fmt: skip
     watcher.fit(y[:, None], y)
-    assert len(seen[0]) == 20
-    assert estimator.predict([[0.0]])[0] == pytest.approx((y.sum() - seen[0].sum()) / 20)
+    held_out = hold_out(Rows(y[:, None], y, None), 1, 0.5, 0, NUMPY)[0].target
+    np.testing.assert_array_equal(seen[0], held_out)
 
 
 # --- a metric of the user ---------------------------------------------------------------------

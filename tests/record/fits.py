@@ -55,7 +55,9 @@ ADABOOST = {
     "n_estimators": 20,
     "learning_rate": 1.0,
     "max_bins": 255,
+    **_CATEGORIES,
     "missing": "abstain",
+    "calibrate": False,
     **_STOPPING,
     "random_state": 0,
 }
@@ -323,6 +325,11 @@ for variant in ("real", "discrete", "gentle", "logit"):
     adaboost(f"{variant}, small steps", "two classes, weights", variant=variant, learning_rate=0.3)
     adaboost(f"{variant}, held-out rows", "two classes, noise", variant=variant, n_estimators=60,
              early_stopping=True, validation_fraction=0.25, n_iter_no_change=5)  # fmt: skip
+    adaboost(f"{variant}, categories", "categories, two classes, weights", variant=variant,
+             categorical_features=[2, 3])  # fmt: skip
+    adaboost(f"{variant}, single categories, 3 classes", "categories, three classes",
+             variant=variant, categorical_features=[2, 3],
+             categorical_split="single")  # fmt: skip
 for variant in ("real", "gentle"):
     adaboost(f"{variant}, single", "four classes", variant=variant, multiclass="single")
     adaboost(

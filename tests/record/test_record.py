@@ -58,6 +58,7 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     assert recorded("AdaBoostClassifier", "variant") == {"real", "discrete", "gentle", "logit"}
     assert recorded("AdaBoostClassifier", "multiclass") == {"shared", "single"}
     assert recorded("AdaBoostClassifier", "missing") >= {"abstain", "learn"}
+    assert recorded("AdaBoostClassifier", "categorical_split") == {"subset", "single"}
     assert recorded("BoostingClassifier", "loss") >= {*CLASSIFICATION}
     assert recorded("BoostingRegressor", "loss") >= {*REGRESSION}
     for kind in boosted:

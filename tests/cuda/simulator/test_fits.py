@@ -55,6 +55,21 @@ def test_fit_equals_the_cpu_fit(
     assert models[0].stop_reason_ == models[1].stop_reason_
 
 
+@pytest.mark.parametrize("variant", ["real", "discrete"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sets_of_categories_equal_those_of_the_cpu_fit(variant: str, n_classes: int) -> None:
+    X, y, weights = data(n_classes, 0.0)
+    X[:, 1] = np.digitize(X[:, 1], [-1.0, -0.3, 0.2, 0.8])
+    X[::7, 1] = np.nan
+    models = [
+        fitted(engine, X, y, weights, variant=variant, categorical_features=[1])
+        for engine in ("cuda", "cpu")
+    ]
+    assert models[0].n_estimators_ > 0
+    assert models[0].model_.fingerprint() == models[1].model_.fingerprint()
+    assert models[0].scale_ == models[1].scale_
+
+
 def test_fit_equals_the_cpu_fit_where_rows_are_requantised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -92,6 +92,18 @@ def assert_same(models: list[Any]) -> None:
     assert models[0].stop_reason_ == models[1].stop_reason_
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_are_drawn_in_any_order_as_on_the_cpu(weighted: bool) -> None:
+    X, y, _ = rows((BoostingClassifier, {}, 2, False, 0.0))
+    weights = np.random.default_rng(0).integers(0, 4, size=len(y)) * 1.0 if weighted else None
+    case: Case = (BoostingClassifier, {"subsample": 0.5, "early_stopping": True}, 2, weighted, 0.0)
+    models = fits(case, X, y, weights)
+    assert_same(models)
+    mixed = np.random.default_rng(1).permutation(len(y))
+    again = fits(case, X[mixed], y[mixed], None if weights is None else weights[mixed])
+    assert_same([models[0], again[0]])
+
+
 def test_stumps_without_memory_for_tables_of_pairs_equal_the_cpu_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -18,6 +18,9 @@ from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.host.hashing import STEP
 from ensemble_gpu.kernels.host.keys import MINUS, MISSING, mix_in, sort_rows
 
+# Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
+MOST_REPEATS = 16
+
 
 def _mix_in_anywhere(keys: Any, x: Any, powers: Any, where: Where) -> Any:
     """`mix_in` of one column in array-API calls, which cannot see bits.
@@ -78,3 +81,16 @@ def sorted_rows(keys: np.ndarray) -> np.ndarray:
     order = np.empty(len(keys), dtype=np.int32)
     sort_rows(keys, bits, scratch_array((1 << bits,), np.int32), order)
     return order
+
+
+def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """How often every row is there to be drawn, and by what its counts are to be multiplied.
+
+    Integer weights are repetitions. Other weights are factors, and rows of weight zero are absent.
+    """
+    if weights is None:
+        return None, None
+    # the mean first: every large float64 is an integer
+    if weights.mean() <= MOST_REPEATS and (weights == np.floor(weights)).all():
+        return weights.astype(np.int64), None
+    return (weights > 0.0).astype(np.int64), weights

@@ -1,0 +1,87 @@
+"""Outputs for rows that a model has not been trained on, to learn the scale of probabilities from.
+
+The rows are cut into folds by their keys (data/sampling.py), stratified by class. A model is fitted
+to all folds but one and evaluated there, fold after fold, until enough rows have been evaluated:
+one number is learnt from them. With many rows one fold is enough, which costs 1 - 1 / N_FOLDS of a
+fit; with few all folds are needed, N_FOLDS - 1 fits of few rows. Nothing is random: folds do not
+depend on a seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ensemble_gpu.boosting.loop import boost
+from ensemble_gpu.boosting.rows import items_and_classes, set_aside
+from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.sampling import stratified_folds
+from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.model.calibration import best_scale
+from ensemble_gpu.model.forest import Forest
+
+N_FOLDS = 5
+ENOUGH_ROWS = 2_000
+FOLD_SEED = 0
+
+
+def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_rounds: int) -> float:
+    """The scale of an estimator's outputs after `n_rounds`; 1 where it cannot be learnt.
+
+    `held_out` are rows that its model has not been trained on already. It cannot be learnt from a
+    model without rounds, nor without them where a class has a single row.
+    """
+    parts: list[tuple[Any, Any, Any]] = []
+    where = data.where
+    if n_rounds == 0:
+        return 1.0
+    if held_out is not None:
+        F = _outputs(estimator.model_, held_out.X, data, estimator.n_jobs)
+        parts.append((F, held_out.target, held_out.weights))
+    n_classes = len(estimator.classes_)
+    for held, rest, keep in _folds(data, n_classes):
+        if sum(F.shape[0] for F, _, _ in parts) >= ENOUGH_ROWS:
+            break
+        plan = estimator._plan(replace(data, rows=rest, keep=keep))
+        rounds = boost(plan.strategy, n_rounds, []).rounds
+        model = plan.learner.outcome(rounds, plan.start, plan.constant).model
+        F = _outputs(model, held.X, data, estimator.n_jobs)
+        parts.append((F, held.target, held.weights))
+    if not parts:
+        return 1.0
+    return best_scale(*_joined(parts, where), estimator.link_, where)
+
+
+def _folds(data: TrainingData, n_classes: int) -> Any:
+    """(rows of a fold, all rows with the weight that is left, which have any) of fold after fold.
+
+    None where a class has a single item: it would be missing in training.
+    """
+    rows, where = data.rows, data.where
+    if data.keep is not None:
+        rows = rows.take(where.xp.nonzero(data.keep)[0])
+    items, index = items_and_classes(rows, n_classes, where)
+    label = index[items.rows]
+    if min(int((label == c).sum()) for c in range(n_classes)) < 2:
+        return
+    for held in stratified_folds(index, items, n_classes, N_FOLDS, FOLD_SEED):
+        if len(held):
+            yield set_aside(rows, items, held, where)
+
+
+def _outputs(model: Any, X: Any, data: TrainingData, n_jobs: int | None) -> Any:
+    """F of encoded rows; a forest would encode them itself."""
+    if isinstance(model, Forest):
+        return data.engine.evaluate_forest(X, model.packed)
+    return model(X, n_jobs=n_jobs)
+
+
+def _joined(parts: list[tuple[Any, Any, Any]], where: Any) -> tuple[Any, Any, Any]:
+    """One after the other; weights of 1 where some have weights and others none."""
+    xp = where.xp
+    F, index = (xp.concat([part[k] for part in parts]) for k in (0, 1))
+    if all(part[2] is None for part in parts):
+        return F, index, None
+    ones = [where.zeros(part[0].shape[0], xp.float64) + 1.0 for part in parts]
+    weights = [one if part[2] is None else part[2] for one, part in zip(ones, parts, strict=True)]
+    return F, index, xp.concat(weights)
