@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.arrays.positions import encode
-from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags, repetitions
+from ensemble_gpu.data.bags import Bags, draw_features, make_bags, repetitions
 from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,

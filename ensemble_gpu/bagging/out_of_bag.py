@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.bagging.bags import Bags
+from ensemble_gpu.data.bags import Bags
 from ensemble_gpu.bagging.learners import in_threads
 
 

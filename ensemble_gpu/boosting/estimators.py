@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.bags import plan_in_bags
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.plans import (
@@ -21,6 +22,7 @@ from ensemble_gpu.boosting.regressor import BoostedRegressor
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.parameters import (
     check_choice,
     check_integer,
@@ -64,10 +66,21 @@ _SHARED = """
         The squared loss has one answer to all three, the mean residual of the leaf.
     subsample : float in (0, 1], default=1.0
         Probability with which a row takes part in the choice of a round's learner.
+    n_bags : int, default=1
+        That many models, each on a bootstrap sample of the rows (drawn from the same binned rows
+        as integer weights), advance together round by round, and their F is averaged into one
+        model: steadier probabilities for n_bags times the work. A round means a round of every
+        bag, for `n_estimators`, staged predictions, `model_.first(n)` and early stopping, which
+        watches the average.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Features drawn for each round, of trees for each node (a share, where a float); None: all.
     monotonic_cst : array of -1, 0, +1, dict of names, or None
         +1: the prediction may only rise with the feature; -1: only fall.
+    interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None
+        Features (indices, or names where X has them) that may be tested together on the way to a
+        leaf: those of any set. Features in no set are one set more. "pairwise": any two;
+        "no_interactions": trees of one feature each, so that the model is a sum of functions of
+        one feature. With `max_features` a node draws from those that it may test.
     max_bins : int or None, default=255
         Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
         distinct values is exact. None: as many as it has values (at most 65,534).
@@ -98,19 +111,19 @@ _SHARED = """
         Each is called with a `RoundInfo` after a round; returning True stops the fit. One that
         has a method `close` is closed when the fit ends.
     random_state : int, RandomState instance or None
-        Draws rows (subsample, validation) and features.
+        Draws rows (subsample, bags, validation) and features.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : as in scikit-learn{classes}
-    n_estimators_ : int, rounds in the model
+    n_estimators_ : int, rounds in the model (of every bag)
     errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
-        rows of weight at most 1
-    alphas_ : ndarray, nu alpha of each round
-    feature_importances_ : ndarray, share of each feature in the gains
+        rows of weight at most 1 (mean over the bags)
+    alphas_ : ndarray, nu alpha of each round (mean over the bags)
+    feature_importances_ : ndarray, share of each feature in the gains (mean over the bags)
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
         training loss is there where callbacks or validation rows ask for it, and for stumps with
-        the squared loss
+        the squared loss; with bags it is the mean of each bag's loss on its own sample
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
@@ -129,8 +142,10 @@ class _GradientBoosting(BoostedEstimator):
     max_leaf_nodes: int | None
     min_samples_leaf: int
     subsample: float
+    n_bags: int
     max_features: Any
     monotonic_cst: Any
+    interaction_cst: Any
     categorical_features: Any
     categorical_split: str
 
@@ -140,6 +155,7 @@ class _GradientBoosting(BoostedEstimator):
         check_choice("step", self.step, STEPS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
+        check_integer("n_bags", self.n_bags, 1)
         check_max_features(self.max_features)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1)
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
@@ -165,6 +181,9 @@ class _GradientBoosting(BoostedEstimator):
             size=self._size,
             categories=self._categories,
             one_category=self.categorical_split == "single",
+            interactions=read_interactions(
+                self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
+            ),
         )
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
@@ -205,8 +224,10 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         subsample: float = 1.0,
+        n_bags: int = 1,
         max_features: Any = None,
         monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
@@ -229,8 +250,10 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.subsample = subsample
+        self.n_bags = n_bags
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_split = categorical_split
@@ -271,9 +294,13 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
             )
         variant = self._adaboost(loss, descent, n_classes)
         if variant is None:
+
+            def one(binned: Binned, descent: DescentParameters) -> Plan:
+                learner = self._learner(binned, descent)
+                return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+
             binned = self._binned(data, descent.n_ranges)
-            learner = self._learner(binned, descent)
-            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+            return plan_in_bags(one, binned, data, descent, self.n_bags)
         binned = self._binned(data, n_classes)
         plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
         return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
@@ -284,6 +311,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
+            and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):
             return None
@@ -319,8 +347,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int = 1,
         subsample: float = 1.0,
+        n_bags: int = 1,
         max_features: Any = None,
         monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
@@ -343,8 +373,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
         self.subsample = subsample
+        self.n_bags = n_bags
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_split = categorical_split
@@ -388,6 +420,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
+
+        def one(binned: Binned, descent: DescentParameters) -> Plan:
+            learner = self._learner(binned, descent)
+            return regression_plan(binned, data.where, loss, descent, learner)
+
         binned = self._binned(data, descent.n_ranges)
-        learner = self._learner(binned, descent)
-        return regression_plan(binned, data.where, loss, descent, learner)
+        return plan_in_bags(one, binned, data, descent, self.n_bags)

@@ -79,6 +79,7 @@ class Gradients:
         self.units = 0.0, 0.0
         self.heaviest = None if problem.weights is None else xp.max(problem.weights)
         self.zero = where.full(0.0)
+        self.present = _present(problem.weights, xp)
         self.flat = False
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
@@ -194,9 +195,11 @@ class Gradients:
     def drawn(self) -> Any | None:
         """Positions of the rows that take part in this round; None: all."""
         if self.sampling.share == 1.0:
-            return None
+            return None if self.present is None else self.engine.where.xp.nonzero(self.present)[0]
         every, where = slice(0, self.n_rows), self.engine.where
         mask = drawn_rows(self.sampling.seed, self.round, every, self.sampling.share, where)
+        if self.present is not None:
+            mask = mask & self.present
         return where.xp.nonzero(mask)[0]
 
     def _check_finite(self, *derivatives: float) -> None:
@@ -255,3 +258,10 @@ class Gradients:
             leaves, values = self.pending
             self.by_block(lambda rows: self.move(rows, leaves, values))
             self.pending = None
+
+
+def _present(weights: Any | None, xp: Any) -> Any | None:
+    """Which rows have weight; None: all. Bags share rows, and leave some out."""
+    if weights is None or bool(xp.min(weights) > 0.0):
+        return None
+    return weights > 0.0

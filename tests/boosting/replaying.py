@@ -48,6 +48,11 @@ FITS: dict[str, tuple[Any, int]] = {
         BoostingRegressor(max_leaf_nodes=5, subsample=0.5, max_features=2, random_state=3), 0,
     ),
     "trees, K classes": (BoostingClassifier(max_depth=2), 3),
+    "bags of stumps": (
+        BoostingClassifier(n_bags=3, subsample=0.5, max_features=2, random_state=3), 2,
+    ),
+    "bags, gram": (BoostingRegressor(n_bags=2, random_state=3), 0),
+    "bags of trees": (BoostingRegressor(n_bags=2, max_depth=3, random_state=3), 0),
 }  # fmt: skip
 
 FOREIGN: dict[str, tuple[Any, int]] = {

@@ -37,7 +37,11 @@ CHECKED = [
     BoostingClassifier("squared"),
     BoostingClassifier("truncated_squared", n_estimators=20, learning_rate=0.5),
     BoostingClassifier("hinge", step="constant"),  # a hundred rounds: margins grow to 1 slowly
+    BoostingClassifier(n_estimators=10, n_bags=2),
+    BoostingClassifier(n_estimators=5, max_depth=3, n_bags=2),
     BoostingRegressor(),
+    BoostingRegressor(n_estimators=10, n_bags=2),
+    BoostingRegressor(n_estimators=5, max_depth=3, n_bags=2, interaction_cst="pairwise"),
     BoostingRegressor(n_estimators=20, missing="learn"),
     BoostingRegressor(n_estimators=20, missing="error"),
     BoostingRegressor(n_estimators=20, max_bins=None, n_jobs=1),

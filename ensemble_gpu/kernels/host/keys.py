@@ -1,4 +1,4 @@
-"""Hashes of rows on the host, and the order that they give (bagging/keys.py says of what)."""
+"""Hashes of rows on the host, and the order that they give (data/keys.py says of what)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.bagging.keys import row_keys, sorted_rows
+from ensemble_gpu.data.keys import row_keys, sorted_rows
 from ensemble_gpu.kernels.host.draws import (
     add_up,
     bootstrap_counts,

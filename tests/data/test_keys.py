@@ -16,7 +16,7 @@ from ensemble_gpu import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from ensemble_gpu.bagging.keys import row_keys, sorted_rows
+from ensemble_gpu.data.keys import row_keys, sorted_rows
 from tests.datasets import random_data
 from tests.places import PLACES, Place
 
