@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.arrays.positions import encode
-from ensemble_gpu.data.bags import Bags, draw_features, make_bags, repetitions
 from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
@@ -24,6 +23,7 @@ from ensemble_gpu.bagging.learners import (
 from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
 from ensemble_gpu.bagging.settings import check_parameters
 from ensemble_gpu.bagging.warm_start import Shape
+from ensemble_gpu.data.bags import Bags, draw_features, make_bags, repetitions
 from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed

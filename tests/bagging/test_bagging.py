@@ -25,9 +25,9 @@ from ensemble_gpu import (
 )
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
+from ensemble_gpu.bagging.learners import OneClass
 from ensemble_gpu.data.bags import make_bags, repetitions
 from ensemble_gpu.data.keys import row_keys
-from ensemble_gpu.bagging.learners import OneClass
 from ensemble_gpu.kernels.host.draws import bootstrap_counts, subset_counts
 from tests.datasets import random_data
 from tests.places import DEVICE, NARROW, STRICT
