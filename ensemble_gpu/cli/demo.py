@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from ensemble_gpu import __version__
-from ensemble_gpu.cli.demo_contest import Contest, Quality, contests, race, report, timed
+from ensemble_gpu.cli.demo_contest import Contest, Quality, busy, contests, race, report, timed
 from ensemble_gpu.cli.demo_data import Data, generated, shipped
 from ensemble_gpu.cli.demo_pictures import draw
 from ensemble_gpu.cli.demo_places import ESTIMATORS, fingerprints
@@ -37,14 +37,14 @@ class Scale:
 def run(out: Path, scale: Scale | None = None) -> int:
     """The whole demo; 0, or 1 where models that must be equal differ."""
     scale = scale or Scale()
-    start = time.perf_counter()
+    start, others = time.perf_counter(), busy()
     print(f"ensemble_gpu {__version__}: boosting, trees and random forests on any array library")
     large = generated(scale.rows, scale.test_rows)
     each = contests(scale.rounds, scale.peer_rounds, scale.trees)
     _warm_up(each, large)
-    _compare(each, large, scale.turns)
+    _compare(each, large, scale.turns, others)
     small = shipped()
-    _on_real_data(each, small)
+    _on_real_data(contests(scale.rounds, 5 * scale.peer_rounds, scale.trees), small)
     same = _check_identity(large, scale)
     _draw(small[0], large, scale.rounds, out)
     print(f"\nThe demo took {time.perf_counter() - start:.0f} s.")
@@ -67,22 +67,33 @@ def _warm_up(each: list[Contest], data: Data) -> None:
     print(f"  engine: {model.engine_}{threads}")
 
 
+def _short(title: str) -> str:
+    """A title in a table."""
+    return title.split(" of ")[0].split(" with ")[0]
+
+
 def _lower(title: str) -> str:
     """A title within a sentence."""
     return title if title.startswith("AdaBoost") else title[0].lower() + title[1:]
 
 
-def _compare(each: list[Contest], data: Data, turns: int) -> None:
-    """Quality and time on generated rows."""
+def _compare(each: list[Contest], data: Data, turns: int, others: str | None) -> None:
+    """Quality and time on generated rows; a single turn and no ratio where others are at work."""
     print(heading(str(data)))
     text = (
         f"Times are medians of up to {turns} fits, everybody in turns; ratios are medians as well, "
         "so that other work on this machine does little to them."
     )
+    if others is not None:
+        turns = 1
+        text = (
+            f"Other programs are at work: {others}. Times are those of one fit, and say little "
+            "about who is faster; run the demo again when the machine is idle."
+        )
     print(paragraph(text, "  "))
     for contest in each:
         print(f"\n  {contest.title}\n")
-        for line in report(contest, race(contest, data, turns), data):
+        for line in report(contest, race(contest, data, turns), data, others is None):
             print(line)
     if data.truth is not None:
         accuracy = float(np.mean((data.truth > 0.0) == data.y_test))
@@ -99,13 +110,13 @@ def _on_real_data(each: list[Contest], sets: list[Data]) -> None:
     rows = []
     for contest in each:
         for contestant in contest.contestants:
-            cells = [f"{contest.title.split(' of ')[0]}: {contestant.name}"]
+            cells = [f"{_short(contest.title)}: {contestant.name}", contestant.size]
             for data in sets:
                 quality = Quality.of(contestant.make().fit(data.X, data.y), data)
                 cells.append(f"{quality.accuracy:.1%}")
             rows.append(cells)
-    names = [f"{data.name}, {data.n_classes} classes" for data in sets]
-    print(table(("", *names), rows))
+    names = [data.name for data in sets]
+    print(table(("", "size", *names), rows))
 
 
 def _check_identity(data: Data, scale: Scale) -> bool:

@@ -6,6 +6,7 @@ A ratio of two times is the median over the turns of the ratio within a turn.
 from __future__ import annotations
 
 import importlib.util
+import os
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -112,9 +113,13 @@ def race(contest: Contest, data: Data, turns: int) -> list[Entry]:
     return entries
 
 
-def report(contest: Contest, entries: Sequence[Entry], data: Data) -> Iterator[str]:
+def report(
+    contest: Contest, entries: Sequence[Entry], data: Data, ratios: bool = True
+) -> Iterator[str]:
     """The table, and what it says about time."""
     yield table(HEADER, [entry.cells(data) for entry in entries])
+    if not ratios:
+        return
     ours = entries[contest.same]
     for entry in (entries[at] for at in contest.peers):
         pairs = zip(entry.times, ours.times, strict=True)
@@ -144,6 +149,19 @@ def _capital(name: str) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f} times" if ratio < 10.0 else f"{ratio:,.0f} times"
+
+
+def busy() -> str | None:
+    """How busy the machine is with other things, where it is.
+
+    Programs suffer from that in different ways (threads that wait for each other most): turns do
+    not make a ratio fair then.
+    """
+    processors = os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load <= processors + 0.5:
+        return None
+    return f"the load average is {load:.1f} on {processors} processor(s)"
 
 
 def _lightgbm() -> Callable[..., Any] | None:

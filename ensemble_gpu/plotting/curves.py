@@ -106,8 +106,13 @@ def plot_history(history: Any, *, ax: Any = None) -> Any:
 
 
 def _percent_axis(ax: Any, lowest: float) -> None:
-    """100%, 10%, 1%; where the curves span no decade, the ticks between are named too."""
-    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    """100%, 10%, 1%; where the curves span no decade, the ticks between are named too.
+
+    Nothing is named below the lowest error: there is zero.
+    """
+    ax.yaxis.set_major_formatter(
+        lambda value, _: f"{100 * value:g}%" if value > 0.99 * lowest else ""
+    )
     named = (2, 3, 5) if lowest > 0.05 else ()
     ax.yaxis.set_minor_formatter(
         lambda value, _: (

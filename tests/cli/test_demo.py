@@ -33,6 +33,7 @@ def one_set(monkeypatch):
     """The shipped set of two classes only: quick, and all that the pictures need."""
     sets = shipped()[:1]
     monkeypatch.setattr(demo, "shipped", lambda: sets)
+    monkeypatch.setattr(demo, "busy", lambda: None)
 
 
 @pytest.mark.slow
@@ -124,6 +125,19 @@ def test_everybody_fits_in_turns_while_there_is_time(monkeypatch):
     assert seen == list("ababab")
     monkeypatch.setattr(demo_contest, "MOST_SECONDS", -1.0)
     assert [len(e.times) for e in race(contest, generated(10, 10), 3)] == [1, 1]
+
+
+def test_where_others_are_at_work_no_ratio_is_told(monkeypatch, capsys):
+    monkeypatch.setattr("os.getloadavg", lambda: (9.75, 0.0, 0.0), raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    others = demo_contest.busy()
+    assert others == "the load average is 9.8 on 2 processor(s)"
+    demo._compare(contests(3, 2, 2)[:1], generated(300, 200), 3, others)
+    text = capsys.readouterr().out
+    assert "Other programs are at work: the load average is 9.8" in text
+    assert "as fast as" not in text
+    monkeypatch.setattr("os.getloadavg", lambda: (2.2, 9.0, 9.0), raising=False)
+    assert demo_contest.busy() is None
 
 
 def test_lightgbm_takes_part_where_it_is_installed(monkeypatch):
