@@ -166,9 +166,13 @@ class Averaged:
 
     def outcome(self, rounds: Sequence[BagRound], start: Any, constant: Any) -> Outcome:
         """One model of all rounds: those of the first round of every bag, then of the second ..."""
-        every = [self._shared(own) for round_ in rounds for own in round_.going_on]
-        ends = np.cumsum([len(round_.going_on) for round_ in rounds], dtype=np.int64)
-        model = self.learners[0].outcome(every, start, constant).model
+        learner, every = self.learners[0], [list(map(self._shared, r.going_on)) for r in rounds]
+        flat = [own for together in every for own in together]
+        model = learner.outcome(flat, start, constant).model
+        sizes = [len(together) for together in every]
+        if model.n_rounds != len(flat):  # a learner of several stumps
+            sizes = [learner.outcome(own, start, constant).model.n_rounds for own in every]
+        ends = np.cumsum(sizes, dtype=np.int64)
         return Outcome(model.in_rounds(ends), self._importances(rounds, start, constant))
 
     def _importances(self, rounds: Sequence[BagRound], start: Any, constant: Any) -> Any:

@@ -206,7 +206,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         minimises the error weighted by |gradient|, times one coefficient.
 
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
-        stumps and line search (two classes) the textbook's AdaBoost: these run as such.""" + (
+        stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
+        in bags).""" + (
         _SHARED.format(
             rate=0.1, step="newton", prediction="probabilities", classes=", classes_"
         )

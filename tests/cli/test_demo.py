@@ -140,6 +140,14 @@ def test_where_others_are_at_work_no_ratio_is_told(monkeypatch, capsys):
     assert demo_contest.busy() is None
 
 
+@pytest.mark.interop
+def test_torch_and_jax_are_places_of_the_demo():
+    data = generated(200, 10)
+    found = list(demo_places.fingerprints(data.X, data.y, 3))
+    assert {"torch, CPU", "JAX, CPU"} <= {row[0] for row in found}
+    assert len({tuple(row[2:]) for row in found}) == 1
+
+
 def test_lightgbm_takes_part_where_it_is_installed(monkeypatch):
     monkeypatch.setattr(demo_contest, "_lightgbm", lambda: lambda **settings: settings)
     names = [[c.name for c in contest.contestants] for contest in contests(5, 2, 3)]
