@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.bagging.bags import Bags, make_bags
+from ensemble_gpu.data.bags import Bags, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest

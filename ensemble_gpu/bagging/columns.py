@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.categories import Categories
+from ensemble_gpu.data.interactions import read_sets
 from ensemble_gpu.data.parameters import check_signs
 
 
@@ -56,23 +57,12 @@ def resolved(
     return Columns(
         None if says_nothing else sorted(categories.values),
         None if signs is None else check_signs(signs, n_features, names).tolist(),
-        _groups(given.get("interaction_cst"), n_features),
+        _groups(given.get("interaction_cst"), n_features, names),
     )
 
 
-def _groups(given: Any, n_features: int) -> list[list[int]] | None:
+def _groups(given: Any, n_features: int, names: Any | None) -> list[list[int]] | None:
     """interaction_cst: groups of features; a word is about any features, and stays what it is."""
     if given is None or isinstance(given, str):
         return None
-    try:
-        groups = [list(group) for group in given]
-    except TypeError:
-        groups = [[given]]
-    every = [feature for group in groups for feature in group]
-    wrong = [f for f in every if isinstance(f, bool) or f not in range(n_features)]
-    if wrong:
-        raise ValueError(
-            f"interaction_cst must hold groups of feature indices from 0 to {n_features - 1}; got "
-            f"{wrong[0]!r}."
-        )
-    return groups
+    return [sorted(group) for group in read_sets(given, n_features, names)]

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.arrays.positions import encode
-from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags
 from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
@@ -23,6 +22,7 @@ from ensemble_gpu.bagging.learners import (
 )
 from ensemble_gpu.bagging.out_of_bag import forget_out_of_bag, mean_out_of_bag
 from ensemble_gpu.bagging.settings import check_parameters
+from ensemble_gpu.data.bags import Bags, draw_features, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.data.parameters import count_features
 from ensemble_gpu.data.rows import Rows

@@ -13,7 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.bagging.bags import Bags, learner_seed
+from ensemble_gpu.data.bags import Bags, learner_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 

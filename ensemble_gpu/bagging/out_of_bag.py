@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.learners import in_threads
+from ensemble_gpu.data.bags import Bags
 
 
 def check_some_out(rows: np.ndarray) -> None:

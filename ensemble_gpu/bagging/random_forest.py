@@ -14,8 +14,8 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, to_numpy
 from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
-from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
+from ensemble_gpu.data.bags import Bags
 from ensemble_gpu.data.parameters import (
     check_amount,
     check_flag,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting.bags import plan_in_bags
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.plans import (
@@ -22,6 +23,7 @@ from ensemble_gpu.boosting.regressor import BoostedRegressor
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.steps import STEPS
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.parameters import (
     check_choice,
     check_integer,
@@ -84,10 +86,21 @@ _SHARED = """
         Probability with which a row takes part in the choice of a round's learner. Rows are drawn
         by what they hold: their order does not matter, and one of whole weight w is drawn as w
         equal rows are (one of another weight as a whole).
+    n_bags : int, default=1
+        That many models, each on a bootstrap sample of the rows (drawn from the same binned rows
+        as integer weights), advance together round by round, and their F is averaged into one
+        model: steadier probabilities for n_bags times the work. A round means a round of every
+        bag, for `n_estimators`, staged predictions, `model_.first(n)` and early stopping, which
+        watches the average.
     max_features : int, float, "sqrt", "log2" or None, default=None
         Features drawn for each round, of trees for each node (a share, where a float); None: all.
     monotonic_cst : array of -1, 0, +1, dict of names, or None
         +1: the prediction may only rise with the feature; -1: only fall.
+    interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None
+        Features (indices, or names where X has them) that may be tested together on the way to a
+        leaf: those of any set. Features in no set are one set more. "pairwise": any two;
+        "no_interactions": trees of one feature each, so that the model is a sum of functions of
+        one feature. With `max_features` a node draws from those that it may test.
     max_bins : int or None, default=255
         Thresholds come from at most this many bins a feature (2 to 65,534); a feature with fewer
         distinct values is exact. None: as many as it has values (at most 65,534).
@@ -128,19 +141,20 @@ _SHARED = """
         for n_estimators, n_iter_no_change, metric, callbacks, device and n_jobs; other changes are
         refused. Early stopping that has ended a fit ends the next one at the same round.
     random_state : int, RandomState instance or None
-        Draws rows (subsample, validation) and features.
+        Draws rows (subsample, bags, validation) and features.
 
     Attributes
     ----------
     n_features_in_, feature_names_in_ : as in scikit-learn{classes}
-    n_estimators_ : int, rounds in the model
+    n_estimators_ : int, rounds in the model (of every bag)
     errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
-        rows of weight at most 1
-    alphas_ : ndarray, nu alpha of each round
-    feature_importances_ : ndarray, share of each feature in the gains
+        rows of weight at most 1 (mean over the bags)
+    alphas_ : ndarray, nu alpha of each round (mean over the bags)
+    feature_importances_ : ndarray, share of each feature in the gains (mean over the bags)
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
         training loss is there where callbacks or validation rows ask for it, and for stumps with
-        the squared loss. `history_.evals[set][metric]` are all metrics of all validation sets
+        the squared loss; with bags it is the mean of each bag's loss on its own sample.
+        `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept
@@ -177,8 +191,10 @@ class _GradientBoosting(BoostedEstimator):
     min_hessian: float | None
     l2_regularization: float | None
     subsample: float
+    n_bags: int
     max_features: Any
     monotonic_cst: Any
+    interaction_cst: Any
     categorical_features: Any
     categorical_split: str
 
@@ -188,6 +204,7 @@ class _GradientBoosting(BoostedEstimator):
         check_choice("step", self.step, STEPS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0)
+        check_integer("n_bags", self.n_bags, 1)
         check_max_features(self.max_features)
         check_integer("min_samples_leaf", self.min_samples_leaf, 1, others=(None,))
         for name in ("min_hessian", "l2_regularization"):
@@ -231,6 +248,9 @@ class _GradientBoosting(BoostedEstimator):
             size=self._size,
             categories=self._categories,
             one_category=self.categorical_split == "single",
+            interactions=read_interactions(
+                self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
+            ),
         )
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
@@ -253,7 +273,8 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         minimises the error weighted by |gradient|, times one coefficient.
 
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
-        stumps and line search (two classes) the textbook's AdaBoost: these run as such.""" + (
+        stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
+        in bags).""" + (
         _SHARED.format(
             rate=0.1, step="newton", prediction="probabilities", classes=", classes_",
             class_weight=_CLASS_WEIGHT,
@@ -276,8 +297,10 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         min_hessian: float | None = None,
         l2_regularization: float | None = None,
         subsample: float = 1.0,
+        n_bags: int = 1,
         max_features: Any = None,
         monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
@@ -304,8 +327,10 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         self.min_hessian = min_hessian
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.n_bags = n_bags
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_split = categorical_split
@@ -349,9 +374,13 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         # an offset for every class makes weights of their own: gradients take it
         variant = self._adaboost(loss, descent, n_classes) if data.rows.offset is None else None
         if variant is None:
+
+            def one(binned: Binned, descent: DescentParameters) -> Plan:
+                learner = self._learner(binned, descent)
+                return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+
             binned = self._binned(data, descent.n_ranges)
-            learner = self._learner(binned, descent)
-            return classification_plan(binned, data.where, loss, n_classes, descent, learner)
+            return plan_in_bags(one, binned, data, descent, self.n_bags)
         binned = self._binned(data, n_classes)
         plan = rescale_plan(self, binned, data.where, rule_for(variant, n_classes))
         return replace(plan, loss=mean_class_loss(loss, n_classes, data.where))
@@ -362,6 +391,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
+            and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):
             return None
@@ -407,8 +437,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         min_hessian: float | None = None,
         l2_regularization: float | None = None,
         subsample: float = 1.0,
+        n_bags: int = 1,
         max_features: Any = None,
         monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
         categorical_split: str = "subset",
@@ -434,8 +466,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         self.min_hessian = min_hessian
         self.l2_regularization = l2_regularization
         self.subsample = subsample
+        self.n_bags = n_bags
         self.max_features = max_features
         self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.max_bins = max_bins
         self.categorical_features = categorical_features
         self.categorical_split = categorical_split
@@ -480,6 +514,10 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
         descent = self._descent(loss, votes=False)
+
+        def one(binned: Binned, descent: DescentParameters) -> Plan:
+            learner = self._learner(binned, descent)
+            return regression_plan(binned, data.where, loss, descent, learner)
+
         binned = self._binned(data, descent.n_ranges)
-        learner = self._learner(binned, descent)
-        return regression_plan(binned, data.where, loss, descent, learner)
+        return plan_in_bags(one, binned, data, descent, self.n_bags)

@@ -93,6 +93,7 @@ class Gradients:
         self.units = 0.0, 0.0
         self.heaviest = None if problem.weights is None else xp.max(problem.weights)
         self.zero = where.full(0.0)
+        self.present = _present(problem.weights, xp)
         self.flat = False
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
@@ -209,8 +210,11 @@ class Gradients:
 
     def drawn(self) -> Any | None:
         """Positions of the rows that take part in this round; None: all."""
+        xp = self.engine.where.xp
         counts = self.sampling.counts(self.round, slice(0, self.n_rows))
-        return None if counts is None else self.engine.where.xp.nonzero(counts)[0]
+        if counts is None:
+            return None if self.present is None else xp.nonzero(self.present)[0]
+        return xp.nonzero(counts if self.present is None else (counts > 0) & self.present)[0]
 
     def _check_finite(self, *derivatives: float) -> None:
         if not all(map(math.isfinite, derivatives)):
@@ -268,3 +272,10 @@ class Gradients:
             leaves, values = self.pending
             self.by_block(lambda rows: self.move(rows, leaves, values))
             self.pending = None
+
+
+def _present(weights: Any | None, xp: Any) -> Any | None:
+    """Which rows have weight; None: all. Bags share rows, and leave some out."""
+    if weights is None or bool(xp.min(weights) > 0.0):
+        return None
+    return weights > 0.0

@@ -36,6 +36,7 @@ from ensemble_gpu.boosting.strategy import MeanLoss, Plan
 from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
+from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
@@ -72,6 +73,10 @@ class DescentParameters:
         """How rows are to be binned (data/rows.py): for stumps, or for trees."""
         return 1 if self.stump else None
 
+    def with_seed(self, seed: int) -> DescentParameters:
+        """The same with other random numbers."""
+        return replace(self, seed=seed, constraints=replace(self.constraints, seed=seed))
+
     @classmethod
     def of(
         cls,
@@ -85,6 +90,7 @@ class DescentParameters:
         size: Size = STUMP,
         categories: Categories = NO_CATEGORIES,
         one_category: bool = False,
+        interactions: Interactions | None = None,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -96,6 +102,7 @@ class DescentParameters:
             seed,
             categories.mask(p),
             one_category,
+            interactions,
         )
         return cls(
             estimator._n_rounds,

@@ -56,7 +56,7 @@ class Rebuild:
     ) -> None:
         self.gradients, self.learner = gradients, learner
         self.step, self.rate = step, learning_rate
-        self.intercept = gradients.intercept
+        self.intercept, self.quantum = gradients.intercept, gradients.quantum
         problem = gradients.problem
         curvature = problem.loss.curvature
         self.guess = 1.0 / curvature if curvature else problem.scale

@@ -21,6 +21,7 @@ class Data:
     y_test: np.ndarray
     feature_names: Sequence[str]
     truth: np.ndarray | None = None
+    class_names: Sequence[str] = ()
 
     @property
     def n_classes(self) -> int:
@@ -42,7 +43,9 @@ def shipped() -> list[Data]:
         X, X_test, y, y_test = train_test_split(
             bunch.data, bunch.target, test_size=0.25, stratify=bunch.target, random_state=0
         )
-        out.append(Data(name, X, y, X_test, y_test, [str(f) for f in bunch.feature_names]))
+        names = [str(f) for f in bunch.feature_names]
+        classes = [str(c) for c in bunch.target_names]
+        out.append(Data(name, X, y, X_test, y_test, names, class_names=classes))
     return out
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.gain import Gain, best_gain
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Cut, Engine
@@ -58,7 +59,7 @@ class SplitConstraints:
 
     `signs[f]` = +1 (-1): feature f may only raise (lower) the output. `n_features` are drawn
     anew each round, from `seed` on. `categorical[f]`: trees split it by sets of categories, or with
-    `one_category` by a single one.
+    `one_category` by a single one. `interactions`: which features may meet in a tree (None: all).
     """
 
     learn_missing: bool
@@ -68,6 +69,7 @@ class SplitConstraints:
     seed: int
     categorical: np.ndarray
     one_category: bool = False
+    interactions: Interactions | None = None
 
 
 # (alpha, error) of all rounds to what each is worth: features are important by the sum of it.

@@ -112,10 +112,11 @@ class Trees:
             VARIANCE, size.min_samples_leaf, constraints.signs, constraints.categorical,
             constraints.one_category, False,
         )  # fmt: skip
-        self.size, self.limits = (
-            size,
-            Limits(size.max_depth, size.max_leaf_nodes, 2, LEAST_GAIN, constraints.n_features),
-        )
+        self.size = size
+        self.limits = Limits(
+            size.max_depth, size.max_leaf_nodes, 2, LEAST_GAIN, constraints.n_features,
+            constraints.interactions,
+        )  # fmt: skip
         self.words = subset_words(constraints.categorical, matrix.codes.width)
 
     def seek(self, gradients: Any) -> bool:

@@ -22,7 +22,7 @@ from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
-from ensemble_gpu.model.stages import stages
+from ensemble_gpu.model.stages import checked_ends, last_of, stages
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,9 @@ class AdditiveModel(Model):
     rounds : Rounds
     n_features : int
     intercept : array of n_outputs values
+    ends : array of int, optional
+        Where several stumps are a round (of bags that were averaged): how many stumps there are
+        after each round.
     """
 
     _format = b"ensemble_gpu.AdditiveModel.1"
@@ -112,28 +115,44 @@ class AdditiveModel(Model):
     rounds: Rounds
     n_features: int
     intercept: np.ndarray
+    ends: np.ndarray | None
     tables: Mapping[int, Table]
 
-    def __init__(self, rounds: Rounds, n_features: int, intercept: np.ndarray) -> None:
+    def __init__(
+        self,
+        rounds: Rounds,
+        n_features: int,
+        intercept: np.ndarray,
+        ends: np.ndarray | None = None,
+    ) -> None:
         intercept = np.array(intercept, dtype=np.float64)
         tables = _tables(rounds, len(intercept))
         owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
         for array in [*owned, *vars(rounds).values()]:
             array.setflags(write=False)
         self._assign(rounds=rounds, n_features=n_features, intercept=intercept)
-        self._assign(tables=MappingProxyType(tables))
+        self._assign(tables=MappingProxyType(tables), ends=checked_ends(ends, len(rounds)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"rounds": self.rounds, "n_features": self.n_features, "intercept": self.intercept}
+        names = ("rounds", "n_features", "intercept", "ends")
+        return {name: getattr(self, name) for name in names}
+
+    def in_rounds(self, ends: np.ndarray) -> AdditiveModel:
+        """The same stumps in rounds of several."""
+        return AdditiveModel(self.rounds, self.n_features, self.intercept, ends)
 
     @property
     def n_outputs(self) -> int:
         return len(self.intercept)
 
+    @property
+    def n_rounds(self) -> int:
+        return len(self.rounds) if self.ends is None else len(self.ends)
+
     def __repr__(self) -> str:
         cells = sum(len(t.thresholds) for t in self.tables.values())
         return (
-            f"AdditiveModel({len(self.rounds)} rounds on {len(self.tables)} of {self.n_features} "
+            f"AdditiveModel({self.n_rounds} rounds on {len(self.tables)} of {self.n_features} "
             f"features, {cells} thresholds, {self.n_outputs} output(s), "
             f"fingerprint {self.fingerprint()[:12]})"
         )
@@ -145,6 +164,8 @@ class AdditiveModel(Model):
         for table in self.tables.values():
             for array in vars(table).values():
                 yield canonical_bytes(array)
+        if self.ends is not None:
+            yield canonical_bytes(self.ends)
 
     def shape_function(self, feature: int) -> Table:
         """What feature `feature` adds to F; all zeros where no stump uses it."""
@@ -158,7 +179,9 @@ class AdditiveModel(Model):
     def first(self, n_rounds: int) -> AdditiveModel:
         """The model of the first n rounds (of all, where there are fewer)."""
         check_length("n_rounds", n_rounds)
-        return AdditiveModel(self.rounds.between(0, n_rounds), self.n_features, self.intercept)
+        last = last_of(self.ends, min(n_rounds, self.n_rounds))
+        ends = None if self.ends is None else self.ends[:n_rounds]
+        return AdditiveModel(self.rounds.between(0, last), self.n_features, self.intercept, ends)
 
     @cached_property
     def packed(self) -> PackedTables:
@@ -201,7 +224,8 @@ class AdditiveModel(Model):
         X, source, where = rows_at_work(X, self.n_features)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
         intercept = where.put(self.intercept)[None, :]  # last, as in PackedTables
-        for first, last in stages(rounds, len(self.rounds)):
+        for stage in stages(rounds, self.n_rounds):
+            first, last = (last_of(self.ends, t) for t in stage)
             if last - first > 1:
                 between = self.rounds.between(first, last)
                 zero = np.zeros(self.n_outputs)

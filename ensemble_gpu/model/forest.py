@@ -24,7 +24,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
-from ensemble_gpu.model.stages import stages
+from ensemble_gpu.model.stages import checked_ends, last_of, stages
 
 # Leaves that staged predictions look up at once: bounds their memory.
 STAGED_LEAVES = 1 << 22
@@ -49,6 +49,9 @@ class Forest(Model):
         Zeros by default.
     average : bool
         Whether F is the mean of the trees or their sum.
+    ends : array of int, optional
+        Where several trees are a round (of bags that were averaged): how many trees there are
+        after each round.
     checked : bool
         The nodes come from forests that were checked, and are not checked again.
     """
@@ -62,6 +65,7 @@ class Forest(Model):
     categories: Mapping[int, np.ndarray]
     intercept: np.ndarray
     average: bool
+    ends: np.ndarray | None
 
     def __init__(
         self,
@@ -73,6 +77,7 @@ class Forest(Model):
         categories: Mapping[int, np.ndarray] | None = None,
         intercept: np.ndarray | None = None,
         average: bool = True,
+        ends: np.ndarray | None = None,
         checked: bool = False,
     ) -> None:
         nodes = nodes.frozen()
@@ -92,6 +97,7 @@ class Forest(Model):
             categories=MappingProxyType(known),
             intercept=read_only(intercept, np.float64),
             average=bool(average),
+            ends=checked_ends(ends, len(starts)),
         )
         if not checked:
             check_nodes(nodes, self.starts, self.n_features, self.subsets, known, self.intercept)
@@ -99,7 +105,7 @@ class Forest(Model):
     def _options(self) -> dict[str, Any]:
         return {
             "subsets": self.subsets, "categories": dict(self.categories),
-            "intercept": self.intercept, "average": self.average,
+            "intercept": self.intercept, "average": self.average, "ends": self.ends,
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,6 +119,16 @@ class Forest(Model):
     @property
     def n_trees(self) -> int:
         return len(self.starts)
+
+    @property
+    def n_rounds(self) -> int:
+        """Trees or, where several are a round, rounds."""
+        return self.n_trees if self.ends is None else len(self.ends)
+
+    def in_rounds(self, ends: np.ndarray) -> Forest:
+        """The same trees in rounds of several."""
+        options = self._options() | {"ends": ends, "checked": True}
+        return Forest(self.nodes, self.starts, self.n_features, **options)
 
     def __len__(self) -> int:
         return self.n_trees
@@ -166,24 +182,32 @@ class Forest(Model):
         arrays = [self.intercept, self.starts, *vars(self.nodes).values()]
         for array in [*arrays, self.subsets, *self.categories.values()]:
             yield canonical_bytes(array)
+        if self.ends is not None:
+            yield canonical_bytes(self.ends)
 
     def tree(self, t: int) -> Forest:
         """Tree t alone, without the intercept."""
         self.span(t)
-        return self._between(int(t), int(t) + 1, np.zeros(self.n_outputs))
+        return self._between(int(t), int(t) + 1, np.zeros(self.n_outputs), None)
 
-    def first(self, n_trees: int) -> Forest:
-        """The model of the first n trees (of all, where there are fewer)."""
-        check_length("n_trees", n_trees)
-        return self._between(0, min(int(n_trees), self.n_trees), self.intercept)
+    def first(self, n_rounds: int) -> Forest:
+        """The model of the first n trees, or rounds (of all, where there are fewer)."""
+        check_length("n_rounds", n_rounds)
+        n = min(int(n_rounds), self.n_rounds)
+        ends = None if self.ends is None else self.ends[:n]
+        return self._between(0, last_of(self.ends, n), self.intercept, ends)
 
-    def _between(self, start: int, stop: int, intercept: np.ndarray) -> Forest:
+    def _between(
+        self, start: int, stop: int, intercept: np.ndarray, ends: np.ndarray | None
+    ) -> Forest:
         """Trees start ... stop - 1, with the subsets that they use."""
         low, high = int(self.node_ptr[start]), int(self.node_ptr[stop])
         nodes = self.nodes.between(low, high)
         kept = np.unique(nodes.subset[nodes.subset >= 0])
         nodes = nodes.with_subsets(np.searchsorted(kept, nodes.subset))
-        options = self._options() | {"subsets": self.subsets[kept], "intercept": intercept}
+        options = self._options() | {
+            "subsets": self.subsets[kept], "intercept": intercept, "ends": ends
+        }  # fmt: skip
         return Forest(nodes, self.starts[start:stop] - low, self.n_features, **options)
 
     @classmethod
@@ -199,6 +223,8 @@ class Forest(Model):
         for forest in forests:
             one = one or forest
             _check_alike(one, forest)
+            if forest.ends is not None:
+                raise ValueError("forests must have a tree a round; got one with several.")
             starts.append(forest.starts + nodes.n)
             nodes.add(forest.nodes, sum(len(s) for s in subsets))
             subsets.append(forest.subsets)
@@ -255,7 +281,7 @@ class Forest(Model):
         return csr_matrix((np.ones_like(indices), indices, indptr), shape=shape), self.node_ptr
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
-        """F after each tree, starting with the first; one float64 array [n, outputs] a stage.
+        """F after each tree (or round), from the first on; one float64 array [n, outputs] a stage.
 
         With `rounds`, ascending numbers of trees, only after those. Each stage equals
         `first(n)(X)` to the last bit.
@@ -267,7 +293,8 @@ class Forest(Model):
         total = where.zeros((X.shape[0], self.n_outputs), xp.float64)
         leaves: Any = None
         most, done = max(1, STAGED_LEAVES // max(1, X.shape[0])), 0
-        for _, stage in stages(rounds, self.n_trees):
+        for _, n_rounds in stages(rounds, self.n_rounds):
+            stage = last_of(self.ends, n_rounds)
             while done < stage:
                 if done % most == 0:
                     leaves = engine.apply_forest(X, self._part(done, min(done + most, len(self))))

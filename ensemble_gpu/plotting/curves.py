@@ -27,8 +27,8 @@ def plot_learning_curve(
     """Training error, test error and the bound on the training error, round by round.
 
     The bound is c prod Z_t (`diagnostics.training_error_bound`), drawn where the loss is the
-    exponential one. The error axis is logarithmic, and a training error of zero leaves the picture
-    at the bottom. Rounds are logarithmic too, because most changes are in the first ones.
+    exponential one. The error axis is logarithmic, with an error of zero on a line of its own below
+    the others. Rounds are logarithmic too, because most changes are in the first ones.
 
     Parameters
     ----------
@@ -48,15 +48,19 @@ def plot_learning_curve(
         bound = training_error_bound(estimator)
         product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
         ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
-    curves = [train]
+    curves = [(train, BLUE, _train_label(train))]
     if X_test is not None:
-        curves.append(staged_errors(estimator, X_test, y_test))
-        ax.plot(rounds, curves[1], color=RED, label=f"test error (last: {curves[1][-1]:.2%})")
-    ax.plot(rounds, train, color=BLUE, label=_train_label(train))
-    lowest = min(curve[curve > 0.0].min(initial=1.0) for curve in curves)
-    ax.set_yscale("log", nonpositive="clip")
-    ax.set_ylim(lowest / 1.6, 1.3 * max(1.0, float(train[0])))
+        test = staged_errors(estimator, X_test, y_test)
+        curves.insert(0, (test, RED, f"test error (last: {test[-1]:.2%})"))
+    lowest = min(curve[curve > 0.0].min(initial=1.0) for curve, _, _ in curves)
+    zero = lowest / 2.0
+    for curve, colour, label in curves:
+        ax.plot(rounds, np.where(curve > 0.0, curve, zero), color=colour, label=label)
+    ax.set_yscale("log")
+    ax.set_ylim(zero / 1.2, 1.3 * max(1.0, float(train[0])))
     _percent_axis(ax, lowest)
+    if any((curve == 0.0).any() for curve, _, _ in curves):
+        _name_zero(ax, zero)
     ax.set_xscale("log")
     ax.set_xlim(1, max(2, len(rounds)))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -139,14 +143,28 @@ def _draw_history(ax: Any, history: Any, metric: str, curves: dict[str, np.ndarr
 
 
 def _percent_axis(ax: Any, lowest: float) -> None:
-    """100%, 10%, 1%; where the curves span no decade, the ticks between are named too."""
-    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%")
+    """100%, 10%, 1%; where the curves span no decade, the ticks between are named too.
+
+    Nothing is named below the lowest error: there is zero.
+    """
+    ax.yaxis.set_major_formatter(
+        lambda value, _: f"{100 * value:g}%" if value > 0.99 * lowest else ""
+    )
     named = (2, 3, 5) if lowest > 0.05 else ()
     ax.yaxis.set_minor_formatter(
         lambda value, _: (
             f"{100 * value:g}%" if f"{value:e}"[:4] in {f"{d}.00" for d in named} else ""
         )
     )
+
+
+def _name_zero(ax: Any, at: float) -> None:
+    """Say that this height of a logarithmic axis means 0."""
+    ax.axhline(at, color=GREY, linewidth=0.6, linestyle=":", zorder=0)
+    ax.annotate(
+        "0", (0.0, at), xycoords=ax.get_yaxis_transform(), xytext=(-6, 0),
+        textcoords="offset points", ha="right", va="center",
+    )  # fmt: skip
 
 
 def _train_label(train: np.ndarray) -> str:

@@ -105,7 +105,8 @@ def _layout(forest: Forest, span: slice, max_depth: int | None) -> dict[int, Nod
 def _text(words: Words, i: int, is_cut: bool) -> list[str]:
     """The lines in the box of node i."""
     nodes = words.forest.nodes
-    rows = f"{nodes.n_samples[i]:,} rows"
+    n = int(nodes.n_samples[i])
+    rows = f"{n:,} row{'s' if n != 1 else ''}"
     if is_cut:
         return ["...", rows]
     if nodes.feature[i] == LEAF:

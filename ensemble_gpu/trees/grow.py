@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.kernels.host.criteria import Scoring, gains, pair_gains, scoring_of
 from ensemble_gpu.kernels.host.nodes import (
     NodeArrays,
@@ -45,13 +46,17 @@ ROUNDING = 2.0**-50
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop. `least_gain` is in units of the score; None: no limit."""
+    """When to stop. `least_gain` is in units of the score; None: no limit.
+
+    `interactions` says which features may be tested on the way to a leaf (None: all).
+    """
 
     max_depth: int | None
     max_leaves: int | None
     min_rows_split: int
     least_gain: float
     n_features: int
+    interactions: Interactions | None = None
 
 
 def longer(array: np.ndarray, n: int) -> np.ndarray:
@@ -140,6 +145,7 @@ class _Growth:
         self.store = self.tree = tree
         self.labelled = labelled
         self.scoring: Scoring = scoring_of(rule, tree.sums.shape[1])
+        self.tested: list[frozenset[int]] = [frozenset()]  # on the way to each node
 
     def open_nodes(self, first: int, stop: int) -> np.ndarray:
         """Those of nodes first ... stop - 1 that may be split: large, not too deep, not pure."""
@@ -151,21 +157,48 @@ class _Growth:
         return out[:m] if self.labelled else out[:m][~self.grower.pure(out[:m])]
 
     def best_splits(self, nodes: np.ndarray) -> Splits:
-        """Best split of every node, of a few features drawn for it or, without success, of more."""
-        p, k = len(self.rule.signs), self.limits.n_features
+        """Best split of every node, among the features that it may test."""
+        interactions, p = self.limits.interactions, len(self.rule.signs)
+        if interactions is None:
+            return self._splits_among(nodes, None)
+        allowed = [interactions.allowed(self.tested[node]) for node in nodes.tolist()]
+        sizes = np.array([p if own is None else len(own) for own in allowed])
+        found = Splits.none(len(nodes), self.tree.sums.shape[1], self.tree.subset.shape[1])
+        # nodes with as many features in one step; those with all of them, which may have sums of
+        # their parents, before the others, which would drop these
+        for size in np.unique(sizes)[::-1].tolist():
+            at = np.flatnonzero(sizes == size)
+            features = None if size == p else np.array([allowed[i] for i in at.tolist()])
+            found.replace(at, self._splits_among(nodes[at], features))
+        return found
+
+    def _splits_among(self, nodes: np.ndarray, allowed: np.ndarray | None) -> Splits:
+        """Best splits on the features `allowed` [node, feature] (None: all).
+
+        Of a few that are drawn for each node or, without success, of more.
+        """
+        p = len(self.rule.signs) if allowed is None else allowed.shape[1]
+        k = self.limits.n_features
         if k >= p:
-            return self.grower.split(self._frontier(nodes, None))
-        found = self._drawn_splits(nodes, 0, k)
+            return self.grower.split(self._frontier(nodes, allowed))
+        found = self._drawn_splits(nodes, allowed, 0, k)
         for start in range(k, p, k):
             pending = np.flatnonzero(found.score == NEVER)
             if not len(pending):
                 break
-            found.replace(pending, self._drawn_splits(nodes[pending], start, min(k, p - start)))
+            own = None if allowed is None else allowed[pending]
+            more = self._drawn_splits(nodes[pending], own, start, min(k, p - start))
+            found.replace(pending, more)
         return found
 
-    def _drawn_splits(self, nodes: np.ndarray, start: int, k: int) -> Splits:
+    def _drawn_splits(
+        self, nodes: np.ndarray, allowed: np.ndarray | None, start: int, k: int
+    ) -> Splits:
+        p = len(self.rule.signs) if allowed is None else allowed.shape[1]
         features = np.empty((len(nodes), k), dtype=np.int64)
-        draw_features(self.tree.key[nodes], len(self.rule.signs), start, features)
+        draw_features(self.tree.key[nodes], p, start, features)
+        if allowed is not None:
+            features = np.take_along_axis(allowed, features, axis=1)
         return self.grower.split(self._frontier(nodes, features))
 
     def _frontier(self, nodes: np.ndarray, features: np.ndarray | None) -> Frontier:
@@ -194,6 +227,9 @@ class _Growth:
             self.rule.criterion, self.rule.l2, self.rule.signs, first, self.store.arrays,
         )  # fmt: skip
         self.tree = self.store.first(last)
+        if self.limits.interactions is not None:
+            for node, feature in zip(nodes.tolist(), splits.feature.tolist(), strict=True):
+                self.tested += [self.tested[node] | {feature}] * 2
 
 
 @dataclass(frozen=True)
@@ -219,7 +255,7 @@ def grow(
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words, rule.monotone)
-    drawn = limits.n_features < len(rule.signs)
+    drawn = limits.n_features < len(rule.signs) and limits.interactions is None
     if limits.max_leaves is None and drawn and isinstance(grower, WholeTreeGrower):
         return Grown(*grower.grow_levels(limits, ROUNDING, start.arrays))
     growth = _Growth(grower, rule, limits, start, labelled)

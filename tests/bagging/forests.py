@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.bagging.bags import make_bags
 from ensemble_gpu.bagging.random_forest import RandomForestRegressor
+from ensemble_gpu.data.bags import make_bags
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.trees.statistics import class_statistics, real_statistics
 

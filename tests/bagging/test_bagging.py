@@ -25,8 +25,8 @@ from ensemble_gpu import (
 )
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
-from ensemble_gpu.bagging.bags import make_bags
 from ensemble_gpu.bagging.learners import OneClass
+from ensemble_gpu.data.bags import make_bags
 from ensemble_gpu.data.keys import repetitions, row_keys
 from ensemble_gpu.kernels.host.draws import bootstrap_counts, subset_counts
 from tests.datasets import random_data

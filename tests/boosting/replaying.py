@@ -49,6 +49,13 @@ FITS: dict[str, tuple[Any, int]] = {
                           subsample=0.5, max_features=2, random_state=3), 0,
     ),
     "trees, K classes": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "bags of stumps": (
+        BoostingClassifier(max_depth=1, n_bags=3, subsample=0.5, max_features=2, random_state=3), 2,
+    ),
+    "bags, gram": (BoostingRegressor(max_depth=1, n_bags=2, random_state=3), 0),
+    "bags of trees": (
+        BoostingRegressor(n_bags=2, max_depth=3, min_samples_leaf=1, random_state=3), 0,
+    ),
 }  # fmt: skip
 
 FOREIGN: dict[str, tuple[Any, int]] = {

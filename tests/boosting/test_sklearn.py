@@ -49,6 +49,12 @@ CHECKED = [
     BoostingRegressor("huber", n_estimators=10, max_depth=1),
     BoostingRegressor("quantile", n_estimators=8, learning_rate=0.5, max_depth=1),
     BoostingRegressor("poisson", n_estimators=10, step="newton", max_depth=1),
+    BoostingClassifier(n_estimators=10, n_bags=2, max_depth=1),
+    BoostingClassifier(n_estimators=5, max_depth=3, min_samples_leaf=1, n_bags=2),
+    BoostingRegressor(n_estimators=10, n_bags=2, max_depth=1),
+    BoostingRegressor(
+        n_estimators=5, max_depth=3, min_samples_leaf=1, n_bags=2, interaction_cst="pairwise"
+    ),
 ]
 
 

@@ -38,10 +38,16 @@ def lines(ax):
 def test_learning_curve_shows_errors_and_bound_on_a_log_axis(two):
     model, X, y = two
     ax = plotting.plot_learning_curve(model, X[:400], y[:400], X[400:], y[400:])
-    bound, test, train = ax.get_lines()
+    bound, test, train, zero = ax.get_lines()
     np.testing.assert_array_equal(bound.get_ydata(), training_error_bound(model))
-    np.testing.assert_array_equal(test.get_ydata(), staged_errors(model, X[400:], y[400:]))
-    np.testing.assert_array_equal(train.get_ydata(), staged_errors(model, X[:400], y[:400]))
+    errors = staged_errors(model, X[400:], y[400:]), staged_errors(model, X[:400], y[:400])
+    lowest = min(e[e > 0.0].min() for e in errors)
+    assert (errors[1] == 0.0).any()
+    for line, error in zip((test, train), errors, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), np.where(error > 0.0, error, lowest / 2))
+    assert ax.get_ylim()[0] < lowest / 2  # zero is inside of the picture, and named
+    assert [text.get_text() for text in ax.texts] == ["0"]
+    assert set(zero.get_ydata()) == {lowest / 2}
     assert ax.get_yscale() == "log"
     assert ax.get_xlabel() == "rounds"
     ax.figure.canvas.draw()

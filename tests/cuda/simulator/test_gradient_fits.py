@@ -56,6 +56,14 @@ ONCE: list[Case] = [
     (BoostingClassifier, {"loss": "squared"}, 3, True, 0.1),
     (BoostingClassifier, {"loss": "exponential", "subsample": 0.5}, 2, False, 0.0),
     (BoostingClassifier, {"callbacks": [str], "loss": "truncated_squared"}, 2, True, 0.0),
+    (BoostingRegressor, {"n_bags": 2}, 0, False, 0.1),
+    (BoostingClassifier, {"n_bags": 2, "subsample": 0.7}, 2, True, 0.1),
+    (BoostingRegressor, {"max_depth": 3, "interaction_cst": [[0, 1], [1, 2]]}, 0, True, 0.1),
+    (
+        BoostingClassifier,
+        {"max_leaf_nodes": 5, "interaction_cst": "no_interactions", "n_bags": 2, "max_features": 2},
+        3, False, 0.1,
+    ),
 ]  # fmt: skip
 
 
