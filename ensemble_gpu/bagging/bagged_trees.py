@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.bagging.bags import Bags, make_bags, repetitions
+from ensemble_gpu.bagging.threads import in_order
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.sparse import apply_forest
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import TreeData
@@ -28,7 +30,7 @@ Reweigh = Callable[[Statistics, Any, Where], Statistics]
 def kept_rows(prepared: TreeData) -> Any:
     """The rows of X that take part."""
     X, order = prepared.X, prepared.binned.order
-    return X if order is None else locate(X).xp.take(X, order, axis=0)
+    return X if order is None else take_rows(X, order)
 
 
 def bags_of(
@@ -78,8 +80,7 @@ def grow_forest(
     if workers == 1:
         yield from map(grow, numbers)
         return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(grow, numbers)
+    yield from in_order(grow, numbers, workers)
 
 
 def _grow_one(
@@ -114,7 +115,7 @@ def out_of_bag(
     step = max(1, MOST_LEAVES // X.shape[0])
     for start in range(0, len(forest), step):
         part = replace(forest.packed, roots=forest.starts[start : start + step])
-        leaves = engine.adopt(engine.apply_forest(X, part))
+        leaves = engine.adopt(apply_forest(engine, X, part))
         for tree in range(start, start + leaves.shape[1]):
             own = bags[tree]
             if own is None:

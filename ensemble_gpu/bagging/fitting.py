@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.bagging.bags import Bags, draw_features, make_bags, repetitions
 from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
@@ -105,6 +106,7 @@ class Bagging(CategoricalEstimator):
         if learner is not None:
             tags.input_tags.allow_nan = learner.input_tags.allow_nan
             tags.input_tags.positive_only = learner.input_tags.positive_only
+            tags.input_tags.sparse = learner.input_tags.sparse
         return tags
 
     def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
@@ -112,7 +114,7 @@ class Bagging(CategoricalEstimator):
         tags = tags_of(self.estimator_)
         if tags is not None and not tags.input_tags.allow_nan:
             xp = locate(X).xp
-            if bool(xp.any(xp.isnan(X))):
+            if bool(xp.any(xp.isnan(X.data if is_sparse(X) else X))):
                 raise ValueError(
                     f"Input {name} contains NaN, which {type(self.estimator_).__name__} does not "
                     "accept: fill it in (sklearn.impute), or bag a learner that takes it."
@@ -293,7 +295,7 @@ class Bagging(CategoricalEstimator):
 
         def answer(number: int, rows: np.ndarray) -> np.ndarray:
             with gpu.current(where, "bagging"):
-                left_out = where.xp.take(X, where.put(rows), axis=0)
+                left_out = take_rows(X, where.put(rows))
                 left_out = take_features(left_out, self.estimators_features_[number])
                 return where.host(self._answer(self.estimators_[number], left_out))
 

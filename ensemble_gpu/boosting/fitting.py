@@ -30,6 +30,7 @@ from ensemble_gpu.data.parameters import (
     check_real,
 )
 from ensemble_gpu.data.rows import Binned, Rows
+from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     TrainingData,
@@ -117,6 +118,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         check_jobs(self.n_jobs)
+        check_seed(self.random_state)
         if self.metric is not None and not callable(self.metric):
             raise TypeError(
                 "metric must be None (the loss) or a callable metric(y, prediction) -> float; got "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
 from ensemble_gpu.kernels.protocol import Engine, Layout
@@ -15,7 +16,10 @@ from ensemble_gpu.kernels.protocol import Engine, Layout
 
 @dataclass(frozen=True)
 class Rows:
-    """Validated rows on one device: features, label index or target, weights (None: all equal)."""
+    """Validated rows on one device: features, label index or target, weights (None: all equal).
+
+    X is an array, or a sparse matrix on the host (arrays/sparse.py).
+    """
 
     X: Any
     target: Any
@@ -24,13 +28,14 @@ class Rows:
     def seen_by(self, engine: Engine) -> Rows:
         """The same memory, as arrays that the engine takes."""
         weights = None if self.weights is None else engine.view(self.weights)
-        return Rows(engine.view(self.X), engine.view(self.target), weights)
+        X = self.X if is_sparse(self.X) else engine.view(self.X)
+        return Rows(X, engine.view(self.target), weights)
 
     def take(self, at: Any) -> Rows:
         """The rows at the given positions."""
         xp = locate(self.X).xp
         weights = None if self.weights is None else xp.take(self.weights, at)
-        return Rows(xp.take(self.X, at, axis=0), xp.take(self.target, at), weights)
+        return Rows(take_rows(self.X, at), xp.take(self.target, at), weights)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ from typing import Any, Protocol
 
 from ensemble_gpu.arrays.devices import from_host, to_workplace
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
+from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
 from ensemble_gpu.data.validation import check_weights
@@ -100,7 +102,7 @@ def read(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> Reading:
     home = locate(X)
     X, y, w = _arrived(estimator.device, home, X=X, y=y, sample_weight=sample_weight)
     where = locate(X)
-    X, chosen = estimator._read_features(X)
+    X, chosen = estimator._read_features(unmasked(X))
     target, weights = estimator._read_target(y, X.shape[0], w, where)
     rows = _moved(Rows(X, target, weights), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
@@ -119,7 +121,7 @@ def read_validation(
         estimator.device, training.home, X_val=X, y_val=y, sample_weight_val=sample_weight
     )
     where = locate(X)
-    X = estimator._read_features_again(X, training.chosen, "X_val")
+    X = estimator._read_features_again(unmasked(X), training.chosen, "X_val")
     target = estimator._read_validation_target(y, X.shape[0], where)
     weights = check_weights(w, X.shape[0], where, "sample_weight_val")
     return _moved(Rows(X, target, weights), estimator._device_of_rows())
@@ -144,5 +146,9 @@ def _arrived(device: str | None, home: Where, **arrays: Any) -> list[Any]:
 
 
 def _moved(rows: Rows, device: str | None) -> Rows:
-    """Validated rows, moved once to the GPU where `device` asks for one."""
+    """Validated rows, moved once to the GPU where `device` asks for one; sparse ones stay."""
+    if is_sparse(rows.X):
+        if device == "cuda":
+            check_dense(rows.X, "device='cuda'")
+        return rows
     return Rows(*(from_host(array, device) for array in (rows.X, rows.target, rows.weights)))
