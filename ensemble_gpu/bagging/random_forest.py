@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, to_numpy
+from ensemble_gpu.arrays.means import magnitude
+from ensemble_gpu.arrays.namespace import NUMPY, Where, to_numpy
 from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.bagging.bags import Bags
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
@@ -391,6 +392,8 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         if callable(self.oob_score):
             self.oob_score_ = float(self.oob_score(truth, found))
             return
+        unit = magnitude(truth, NUMPY)
+        truth, found = truth / unit, found / unit
         spread = np.sum(w * (truth - np.average(truth, weights=w)) ** 2)
         left = np.sum(w * (truth - found) ** 2)
         self.oob_score_ = float(1.0 - left / spread) if spread > 0.0 else math.nan
