@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -68,7 +68,7 @@ def grow_forest(
     bags: Bags | None,
     numbers: Sequence[int],
     reweigh: Reweigh,
-) -> Iterator[Forest]:
+) -> Generator[Forest]:
     """Trees `numbers`, side by side; `reweigh` may change the weights of the classes of a bag."""
     engine = prepared.engine
     workers = min(engine.n_workers, len(numbers))
@@ -80,7 +80,7 @@ def grow_forest(
     if workers == 1:
         yield from map(grow, numbers)
         return
-    yield from in_order(grow, numbers, workers)
+    yield from in_order(grow, numbers, workers)  # which is closed with this one
 
 
 def _grow_one(

@@ -126,7 +126,7 @@ class Bagging(CategoricalEstimator):
 
         Parameters
         ----------
-        X : array [n, p] of any array-API library, frame or list
+        X : array [n, p] of any array-API library, frame, matrix of scipy.sparse or list
         y : labels or numbers [n]
         sample_weight : weights >= 0. Integers (of mean at most 16) are repetitions of rows, and
             give the model of the repeated rows. Others multiply the counts; for a learner that

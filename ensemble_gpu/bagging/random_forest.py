@@ -6,6 +6,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -113,8 +114,9 @@ class _RandomForest(TreeEstimator):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
         if more:
             grown_from = replace(prepared, statistics=statistics)
-            trees = grow_forest(grown_from, bags, more, self._reweigh)
-            self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
+            # closed, and its threads with it, also where an interrupt comes between two trees
+            with closing(grow_forest(grown_from, bags, more, self._reweigh)) as trees:
+                self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
             self.n_estimators_ = len(self.model_)
             drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
             self._drawn = self._drawn + [drawn] * len(more)

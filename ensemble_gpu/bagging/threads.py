@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +12,7 @@ from typing import Any
 AHEAD = 4
 
 
-def in_order(function: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+def in_order(function: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Generator[Any]:
     """function(item) of every item in `threads` threads, results in the order of the items.
 
     Few calls are handed out at a time. An error or Ctrl-C therefore ends all of it once the calls

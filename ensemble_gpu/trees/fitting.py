@@ -143,7 +143,8 @@ class TreeEstimator(CategoricalEstimator):
 
         Parameters
         ----------
-        X : array of any array-API library, frame or list; NaN is missing
+        X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
+            cells are missing
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
