@@ -14,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_gpu",
         description="AdaBoost, gradient boosting, decision trees, random forests and bagging on "
-        "any array library (NumPy, CuPy, torch, JAX); the same model on CPU and GPU.",
+        "any array library; the same model on CPU and GPU.",
     )
     parser.add_argument(
         "--version", action="version", version=f"ensemble_gpu {ensemble_gpu.__version__}"

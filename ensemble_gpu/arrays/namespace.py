@@ -98,8 +98,8 @@ def _check_not_traced(x: Any) -> None:
 
     if isinstance(x, jax.core.Tracer):
         raise TypeError(
-            "Estimators and models cannot be traced: inside jax.jit, vmap or grad arrays have no "
-            "values to fit or to predict from. Call them outside of the function that JAX compiles."
+            "Estimators and models cannot be traced: inside a function that JAX compiles, maps or "
+            "differentiates arrays have no values to fit or to predict from. Call them outside."
         )
 
 

@@ -117,7 +117,7 @@ def test_inside_of_a_function_that_jax_traces_the_error_says_so():
         estimator.fit(DATA.X, DATA.y)
         for function in (estimator.predict, estimator.model_):
             for traced in (jax.jit(function), jax.vmap(lambda x, f=function: f(x[None, :]))):
-                with pytest.raises(TypeError, match=r"cannot be traced.*jax\.jit"):
+                with pytest.raises(TypeError, match=r"cannot be traced: .* JAX"):
                     traced(X)
         with pytest.raises(TypeError, match="cannot be traced"):
             jax.jit(lambda y, e=estimator: e.fit(DATA.X, y))(jnp.asarray(DATA.y))
