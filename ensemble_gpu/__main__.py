@@ -6,12 +6,18 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+import ensemble_gpu
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; without one, print the help. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m ensemble_gpu",
-        description="AdaBoost with stumps on any array library; the same model on CPU and GPU.",
+        description="AdaBoost, gradient boosting, decision trees, random forests and bagging on "
+        "any array library; the same model on CPU and GPU.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"ensemble_gpu {ensemble_gpu.__version__}"
     )
     commands = parser.add_subparsers(
         title="commands", metavar="{demo,doctor,compile}", dest="command"

@@ -9,6 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import HOST, NARROW, is_array, locate, to_numpy
+from ensemble_gpu.arrays.plain import widened
 
 DEVICES = (None, "cpu", "cuda", "auto")
 
@@ -24,10 +25,10 @@ def to_workplace(array: Any, device: str | None = None) -> Any:
 
     Arrays of the host are seen as NumPy's, without a copy; so are, copied, those that
     device="cpu" asks for and those of a device without 64-bit numbers, with a warning.
-    Others stay where they are.
+    Others stay where they are. Types narrower than float32 that NumPy does not know become float32.
     """
     if not is_array(array) or isinstance(array, np.ndarray):
-        return array
+        return widened(array)
     where = locate(array)
     if where.kind == NARROW and device != "cpu":
         warnings.warn(
@@ -36,7 +37,8 @@ def to_workplace(array: Any, device: str | None = None) -> Any:
             RuntimeWarning,
             stacklevel=2,
         )
-    return to_numpy(array) if where.kind in (HOST, NARROW) or device == "cpu" else array
+    at_host = where.kind in (HOST, NARROW) or device == "cpu"
+    return widened(to_numpy(array)) if at_host else array
 
 
 def from_host(array: Any, device: str | None) -> Any:

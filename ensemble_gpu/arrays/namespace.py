@@ -85,10 +85,22 @@ def _kind(x: Any, xp: Any, device: Any) -> str:
     if array_api_compat.is_torch_array(x):
         return {"cpu": HOST, "cuda": CUDA, "mps": NARROW}.get(x.device.type, OTHER)
     if array_api_compat.is_jax_array(x):
+        _check_not_traced(x)
         platform = next(iter(x.devices())).platform
         return {"cpu": HOST, "gpu": CUDA, "cuda": CUDA}.get(platform, OTHER)
     dtypes = xp.__array_namespace_info__().dtypes(device=device)
     return OTHER if {"float64", "int64"} <= set(dtypes) else NARROW
+
+
+def _check_not_traced(x: Any) -> None:
+    """Raise where JAX is compiling or differentiating a function: its arrays have no values."""
+    import jax
+
+    if isinstance(x, jax.core.Tracer):
+        raise TypeError(
+            "Estimators and models cannot be traced: inside a function that JAX compiles, maps or "
+            "differentiates arrays have no values to fit or to predict from. Call them outside."
+        )
 
 
 def to_numpy(x: Any) -> np.ndarray:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import take_rows
+from ensemble_gpu.bagging.threads import in_order
 from ensemble_gpu.data.bags import Bags, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.sparse import apply_forest
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import TreeData
@@ -29,7 +31,7 @@ Reweigh = Callable[[Statistics, Any, Where], Statistics]
 def kept_rows(prepared: TreeData) -> Any:
     """The rows of X that take part."""
     X, order = prepared.X, prepared.binned.order
-    return X if order is None else locate(X).xp.take(X, order, axis=0)
+    return X if order is None else take_rows(X, order)
 
 
 def bags_of(
@@ -67,7 +69,7 @@ def grow_forest(
     bags: Bags | None,
     numbers: Sequence[int],
     reweigh: Reweigh,
-) -> Iterator[Forest]:
+) -> Generator[Forest]:
     """Trees `numbers`, side by side; `reweigh` may change the weights of the classes of a bag."""
     engine = prepared.engine
     workers = min(engine.n_workers, len(numbers))
@@ -79,8 +81,7 @@ def grow_forest(
     if workers == 1:
         yield from map(grow, numbers)
         return
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(grow, numbers)
+    yield from in_order(grow, numbers, workers)  # which is closed with this one
 
 
 def _grow_one(
@@ -115,7 +116,7 @@ def out_of_bag(
     step = max(1, MOST_LEAVES // X.shape[0])
     for start in range(0, len(forest), step):
         part = replace(forest.packed, roots=forest.starts[start : start + step])
-        leaves = engine.adopt(engine.apply_forest(X, part))
+        leaves = engine.adopt(apply_forest(engine, X, part))
         for tree in range(start, start + leaves.shape[1]):
             own = bags[tree]
             if own is None:

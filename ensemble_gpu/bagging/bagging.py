@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.means import magnitude
+from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 from ensemble_gpu.bagging.fitting import Bagging
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.estimators.classifier import ArrayClassifier
@@ -266,6 +267,6 @@ class BaggingRegressor(ArrayRegressor, Bagging):
         if callable(self.oob_score):
             self.oob_score_ = self.oob_score(target[rows], answers[rows])
         else:
-            self.oob_score_ = float(
-                r2_score(target[rows], answers[rows], sample_weight=weights[rows])
-            )
+            unit = magnitude(target[rows], NUMPY)
+            truth, found = target[rows] / unit, answers[rows] / unit
+            self.oob_score_ = float(r2_score(truth, found, sample_weight=weights[rows]))

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.bagging.columns import Columns, resolved
 from ensemble_gpu.bagging.learners import (
     OneClass,
@@ -106,6 +107,7 @@ class Bagging(CategoricalEstimator):
         if learner is not None:
             tags.input_tags.allow_nan = learner.input_tags.allow_nan
             tags.input_tags.positive_only = learner.input_tags.positive_only
+            tags.input_tags.sparse = learner.input_tags.sparse
         return tags
 
     def _check_X(self, X: Any, *, reset: bool, name: str = "X") -> Any:
@@ -113,7 +115,7 @@ class Bagging(CategoricalEstimator):
         tags = tags_of(self.estimator_)
         if tags is not None and not tags.input_tags.allow_nan:
             xp = locate(X).xp
-            if bool(xp.any(xp.isnan(X))):
+            if bool(xp.any(xp.isnan(X.data if is_sparse(X) else X))):
                 raise ValueError(
                     f"Input {name} contains NaN, which {type(self.estimator_).__name__} does not "
                     "accept: fill it in (sklearn.impute), or bag a learner that takes it."
@@ -125,7 +127,7 @@ class Bagging(CategoricalEstimator):
 
         Parameters
         ----------
-        X : array [n, p] of any array-API library, frame or list
+        X : array [n, p] of any array-API library, frame, matrix of scipy.sparse or list
         y : labels or numbers [n]
         sample_weight : weights >= 0. Integers (of mean at most 16) are repetitions of rows, and
             give the model of the repeated rows. Others multiply the counts; for a learner that
@@ -294,7 +296,7 @@ class Bagging(CategoricalEstimator):
 
         def answer(number: int, rows: np.ndarray) -> np.ndarray:
             with gpu.current(where, "bagging"):
-                left_out = where.xp.take(X, where.put(rows), axis=0)
+                left_out = take_rows(X, where.put(rows))
                 left_out = take_features(left_out, self.estimators_features_[number])
                 return where.host(self._answer(self.estimators_[number], left_out))
 

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.sparse import take_columns, take_rows
 from ensemble_gpu.data.bags import Bags, learner_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
@@ -46,10 +47,8 @@ def make_learner(estimator: Any, seed: int, learner: int, parameters: dict[str, 
 
 def take_features(X: Any, features: np.ndarray) -> Any:
     """The columns of a learner; X itself where it uses all, each once."""
-    if np.array_equal(features, np.arange(X.shape[1])):
-        return X
-    where = locate(X)
-    return where.xp.take(X, where.put(features), axis=1)
+    same = np.array_equal(features, np.arange(X.shape[1]))
+    return X if same else take_columns(X, features)
 
 
 def fit_learner(
@@ -57,19 +56,18 @@ def fit_learner(
 ) -> Any:
     """Fit on a bag: counts as weights, or else rows repeated. `absent` classes are not in it."""
     where = locate(X)
-    xp = where.xp
     if takes_weights(learner):
         weights = bags.weights(counts)
         if absent and not isinstance(learner, ArrayEstimator):
             # to ours rows of weight zero are absent; others may divide by a class's weight
             rows = np.flatnonzero(counts)
             weights = weights[rows]
-            X, target = (xp.take(a, where.put(rows), axis=0) for a in (X, target))
+            X, target = (take_rows(a, where.put(rows)) for a in (X, target))
         return learner.fit(X, target, sample_weight=where.put(weights))
     if (counts == 1).all():
         return learner.fit(X, target)
     rows = where.put(bags.in_order(counts))
-    return learner.fit(xp.take(X, rows, axis=0), xp.take(target, rows, axis=0))
+    return learner.fit(take_rows(X, rows), take_rows(target, rows))
 
 
 def in_threads(

@@ -6,13 +6,15 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, to_numpy
+from ensemble_gpu.arrays.means import magnitude
+from ensemble_gpu.arrays.namespace import NUMPY, Where, to_numpy
 from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
 from ensemble_gpu.data.bags import Bags
@@ -112,8 +114,9 @@ class _RandomForest(TreeEstimator):
             bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
         if more:
             grown_from = replace(prepared, statistics=statistics)
-            trees = grow_forest(grown_from, bags, more, self._reweigh)
-            self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
+            # closed, and its threads with it, also where an interrupt comes between two trees
+            with closing(grow_forest(grown_from, bags, more, self._reweigh)) as trees:
+                self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
             self.n_estimators_ = len(self.model_)
             drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
             self._drawn = self._drawn + [drawn] * len(more)
@@ -391,6 +394,8 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         if callable(self.oob_score):
             self.oob_score_ = float(self.oob_score(truth, found))
             return
+        unit = magnitude(truth, NUMPY)
+        truth, found = truth / unit, found / unit
         spread = np.sum(w * (truth - np.average(truth, weights=w)) ** 2)
         left = np.sum(w * (truth - found) ** 2)
         self.oob_score_ = float(1.0 - left / spread) if spread > 0.0 else math.nan

@@ -13,6 +13,7 @@ from ensemble_gpu.data.parameters import (
     check_integer,
     check_jobs,
 )
+from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.learners.foreign import check_learner
 
 
@@ -27,5 +28,6 @@ def check_parameters(bagging: Any) -> None:
     check_device(bagging.device)
     check_flag_or_metric("oob_score", bagging.oob_score)
     check_jobs(bagging.n_jobs, "one learner at a time, or as joblib's context says")
+    check_seed(bagging.random_state)
     if bagging.estimator is not None:
         check_learner(bagging.estimator, (bagging._kind, None), "a decision tree")

@@ -209,7 +209,9 @@ class AdaBoostClassifier(BoostedClassifier):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if hasattr(self.estimator, "__sklearn_tags__"):
-            tags.input_tags.allow_nan &= get_tags(self.estimator).input_tags.allow_nan
+            learner = get_tags(self.estimator).input_tags
+            tags.input_tags.allow_nan &= learner.allow_nan
+            tags.input_tags.sparse &= learner.sparse
         return tags
 
     @property

@@ -40,6 +40,7 @@ from ensemble_gpu.data.parameters import (
     check_real,
 )
 from ensemble_gpu.data.rows import Binned, Rows
+from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     GivenRows,
@@ -141,7 +142,8 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
 
         Parameters
         ----------
-        X : array of any array-API library, frame or list; NaN is missing
+        X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
+            cells are missing
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -203,6 +205,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         check_jobs(self.n_jobs)
+        check_seed(self.random_state)
         watched_metrics(self.metric, self._task)
         callbacks = [] if self.callbacks is None else self.callbacks
         listed = isinstance(callbacks, list | tuple)

@@ -13,6 +13,9 @@ from ensemble_gpu.losses.base import array_exp
 from ensemble_gpu.metrics import REGRESSION
 from ensemble_gpu.model.link import LINKS
 
+# Range of a target at most: gains are sums of squares of it.
+WIDEST = 1e150
+
 
 class BoostedRegressor(ArrayRegressor, BoostedEstimator):
     """Predictions of a regressor whose `model_` is an AdditiveModel with one output."""
@@ -32,6 +35,16 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
             yield home.hand_over(self._mean(F))
 
     _task = REGRESSION
+
+    def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
+        target, weights = super()._read_target(y, n_rows, w, where)
+        low, high = float(where.xp.min(target)), float(where.xp.max(target))
+        if high - low > WIDEST:
+            raise ValueError(
+                f"y must have a range of at most {WIDEST:g}, so that squares of its residuals are "
+                f"finite; got values from {low:g} to {high:g}. Divide y by a constant."
+            )
+        return target, weights
 
     def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:
         return check_target(y, n_rows, where, name)

@@ -28,6 +28,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.boosting.rules import round_weights, rule_for
 from ensemble_gpu.boosting.strategy import Plan
@@ -167,7 +168,7 @@ class Reweigh:
             drawn = np.minimum(np.searchsorted(cumulated, points, side="right"), n - 1)
             if (self.y[drawn] != self.y[drawn[0]]).any():
                 at = where.put(drawn)
-                learner.fit(where.xp.take(X, at, axis=0), where.xp.take(y, at))
+                learner.fit(take_rows(X, at), where.xp.take(y, at))
                 return learner
         return None
 

@@ -134,11 +134,14 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
 def run(jobs: int | None, estimators: Sequence[str]) -> int:
     """Compile, with a line that says how far it is; returns the exit code."""
     from ensemble_gpu.kernels.cpu.threads import Run
-    from ensemble_gpu.kernels.jit import cache_is_missing, cached_kernels
+    from ensemble_gpu.kernels.jit import cache_is_missing, cached_kernels, temporary_cache
 
     _load()
-    if cache_is_missing():
-        print("No directory for compiled kernels can be written: set NUMBA_CACHE_DIR to one.")
+    if cache_is_missing() or temporary_cache():
+        print(
+            "No folder for compiled kernels can be written, but for temporary ones: set "
+            "NUMBA_CACHE_DIR to one."
+        )
         return 1
     workers = Run.of(jobs).threads
     todo = cases(estimators)

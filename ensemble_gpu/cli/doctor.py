@@ -84,7 +84,13 @@ def _engines(facts: Facts) -> Iterable[str]:
     rows = [[n.name, n.place, MEANING[n.engine]] for n in facts.namespaces]
     if facts.cupy is not None and not any(n.name == "cupy" for n in facts.namespaces):
         rows.append(["cupy", "-", "none: there is no GPU that CuPy can use"])
-    yield table(("arrays of", "on", "engine"), rows)
+    if rows:
+        yield table(("arrays of", "on", "engine"), rows)
+    if facts.failure:
+        yield paragraph(f"none: {facts.failure}", "  ")
+        return
+    if facts.cache is not None:
+        yield paragraph(f"Compiled kernels are kept in {facts.cache.folder or 'no folder'}.", "  ")
     yield paragraph(
         "Frames and lists are read into NumPy. The model is the same on every engine.", "  "
     )

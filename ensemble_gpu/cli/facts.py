@@ -50,13 +50,23 @@ class Cupy:
 
 
 @dataclass(frozen=True)
+class KernelCache:
+    """Where compiled kernels are kept; `temporary`: for want of another folder, None: nowhere."""
+
+    folder: str | None
+    temporary: bool = False
+
+
+@dataclass(frozen=True)
 class Facts:
     """The machine and the environment.
 
     `packages` holds installed versions by name, `cupy_wheels` every installed build of CuPy
     with its version, `driver` None where there is none, `hardware` whether an NVIDIA GPU is on
     the bus (None: cannot be told), `kernels` whether numba-cuda finds a GPU (None: not
-    installed), `broken` libraries that are installed and cannot be used, with the error.
+    installed), `broken` libraries that are installed and cannot be used, with the error;
+    `no_compiler` whether numba was told not to compile, `cache` where it keeps what it compiles,
+    `failure` what this package's own engines raise.
     """
 
     version: str
@@ -73,13 +83,17 @@ class Facts:
     simulator: bool = False
     namespaces: tuple[Namespace, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
+    no_compiler: bool = False
+    cache: KernelCache | None = None
+    failure: str | None = None
 
 
 def gather() -> Facts:
     """Ask the machine. Nothing is allocated on a GPU but one number per namespace."""
     from ensemble_gpu.kernels.cuda import available
 
-    namespaces, broken = _namespaces()
+    failure, cache = _own_engine()
+    namespaces, broken = ([], {}) if failure else _namespaces()
     found, kernels = available.installed(), None
     if found:
         try:
@@ -101,7 +115,30 @@ def gather() -> Facts:
         simulator=available.simulated(),
         namespaces=tuple(namespaces),
         broken=broken,
+        no_compiler=_no_compiler(),
+        cache=cache,
+        failure=failure,
     )
+
+
+def _no_compiler() -> bool:
+    try:
+        from numba import config
+    except Exception:  # a finding of its own
+        return False
+    return bool(vars(config)["DISABLE_JIT"])
+
+
+def _own_engine() -> tuple[str | None, KernelCache | None]:
+    """Load the CPU engine: what it raises, and where it keeps its kernels."""
+    try:
+        from ensemble_gpu.kernels.cpu import engine  # noqa: F401
+        from ensemble_gpu.kernels.jit import cache_folder, cache_is_missing, temporary_cache
+    except Exception as error:  # whatever it is, it is to be told
+        return _one_line(error), None
+    if cache_is_missing():
+        return None, KernelCache(None)
+    return None, KernelCache(cache_folder(), temporary_cache() is not None)
 
 
 def _versions(names: tuple[str, ...]) -> dict[str, str]:

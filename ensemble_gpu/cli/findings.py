@@ -37,6 +37,7 @@ def examine(facts: Facts) -> list[Finding]:
     """All findings, those that other ones follow from first."""
     return [
         *_requirements(facts),
+        *_engines(facts),
         *_libraries(facts),
         *_driver(facts),
         *_cupy(facts),
@@ -79,6 +80,34 @@ def _requirements(facts: Facts) -> Iterator[Finding]:
                 f"{name} {version} is too old; {oldest} or newer is needed.",
                 f"pip install --upgrade '{name}>={oldest}'",
             )
+
+
+def _engines(facts: Facts) -> Iterator[Finding]:
+    if facts.no_compiler:
+        yield Finding(
+            "NUMBA_DISABLE_JIT is set: numba does not compile, and nothing can run.",
+            "unset NUMBA_DISABLE_JIT",
+        )
+    elif facts.failure:
+        yield Finding(
+            f"The engines of ensemble_gpu cannot be loaded ({facts.failure}).",
+            "pip install --force-reinstall numba llvmlite; if that does not help, please report it",
+        )
+    elif facts.cache is not None and facts.cache.folder is None:
+        yield Finding(
+            "There is no folder to keep compiled kernels in: every process compiles them anew, "
+            "which takes up to a minute.",
+            "set NUMBA_CACHE_DIR to a folder that can be written",
+            broken=False,
+        )
+    elif facts.cache is not None and facts.cache.temporary:
+        yield Finding(
+            "Neither the package's folder nor the home directory can be written: compiled kernels "
+            f"are kept among the temporary files, in {facts.cache.folder}.",
+            "none needed as long as temporary files stay; else set NUMBA_CACHE_DIR to a folder "
+            "that can be written",
+            broken=False,
+        )
 
 
 def _libraries(facts: Facts) -> Iterator[Finding]:

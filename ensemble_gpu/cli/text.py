@@ -13,9 +13,11 @@ def heading(title: str) -> str:
 
 
 def paragraph(text: str, indent: str = "") -> str:
+    """Lines broken at blanks only: paths and commands stay whole."""
     return textwrap.fill(
-        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-    )
+        text, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = "  ") -> str:

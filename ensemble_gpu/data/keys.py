@@ -14,6 +14,7 @@ import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import CUDA, NUMPY, Where, locate
+from ensemble_gpu.arrays.sparse import dense_blocks, is_sparse
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.host.hashing import STEP
 from ensemble_gpu.kernels.host.keys import MINUS, MISSING, mix_in, sort_rows
@@ -63,7 +64,8 @@ def row_keys(target: Any, X: Any, weights: np.ndarray | None = None) -> np.ndarr
         mix_in(keys, weights[:, None])
     if where is NUMPY:
         mix_in(keys, target[:, None])
-        mix_in(keys, X)
+        for rows, block in dense_blocks(X) if is_sparse(X) else [(slice(None), X)]:
+            mix_in(keys[rows], block)
         return keys
     if where.kind == CUDA:
         target, X = gpu.adopt(target), gpu.adopt(X)

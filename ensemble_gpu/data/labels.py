@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
-from ensemble_gpu.data.validation import check_length, features_of
+from ensemble_gpu.data.validation import check_length, features_of, refuse_mask
 
 # Labels that a message lists.
 MOST_CLASSES = 10
@@ -42,6 +42,7 @@ def check_label_column(y: Any, n_rows: int, where: Where, name: str) -> Any:
     """One label a row [n]: on a device integers or bool, else a NumPy array of any labels."""
     if y is None:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    refuse_mask(y, name)
     on_device = is_array(y) and not isinstance(y, np.ndarray)
     if on_device and y.ndim != 1:
         raise ValueError(f"{name} must be 1-dimensional; got an array of shape {tuple(y.shape)}.")

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels.edges import edges_of, midpoints
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
+from ensemble_gpu.kernels.sparse import gaps as sparse_gaps
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,12 @@ def bin_matrix(
 ) -> BinnedMatrix:
     """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes.
 
-    No layout: for trees.
+    No layout: for trees. X is an array of the engine, or a sparse matrix.
     """
-    gaps = engine.gaps(X, rows, max_bins)
+    if is_sparse(X):
+        gaps = sparse_gaps(X, engine.where.host(engine.adopt(rows)), max_bins)
+    else:
+        gaps = engine.gaps(X, rows, max_bins)
     for f, n in n_categories.items():
         gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)
     edges = edges_of(gaps)

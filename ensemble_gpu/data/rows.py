@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
@@ -19,6 +20,7 @@ class Rows:
     """Validated rows on one device: features, label index or target, weights (None: all equal).
 
     `offset` [rows, outputs] is what is added to the outputs of boosting (None: nothing).
+    X is an array, or a sparse matrix on the host (arrays/sparse.py).
     """
 
     X: Any
@@ -31,7 +33,8 @@ class Rows:
         weights, offset = (
             None if a is None else engine.view(a) for a in (self.weights, self.offset)
         )
-        return Rows(engine.view(self.X), engine.view(self.target), weights, offset)
+        X = self.X if is_sparse(self.X) else engine.view(self.X)
+        return Rows(X, engine.view(self.target), weights, offset)
 
     def take(self, at: Any) -> Rows:
         """The rows at the given positions."""
@@ -39,7 +42,7 @@ class Rows:
         weights, offset = (
             None if a is None else xp.take(a, at, axis=0) for a in (self.weights, self.offset)
         )
-        return Rows(xp.take(self.X, at, axis=0), xp.take(self.target, at), weights, offset)
+        return Rows(take_rows(self.X, at), xp.take(self.target, at), weights, offset)
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,24 @@ from ensemble_gpu.data.keys import repetitions, sorted_rows
 from ensemble_gpu.kernels.host.keys import mix_in
 
 
+def check_seed(random_state: Any) -> None:
+    """Raise unless the parameter is one that can be drawn from; draws nothing."""
+    _source(random_state)
+
+
 def draw_seed(random_state: Any) -> int:
     """A seed from the parameter `random_state`."""
+    return int(_source(random_state).randint(np.iinfo(np.int32).max))
+
+
+def _source(random_state: Any) -> np.random.RandomState:
     try:
-        source = check_random_state(random_state)
+        return check_random_state(random_state)
     except ValueError as error:
         raise ValueError(
             "random_state must be None, an integer from 0 to 2^32 - 1 or a RandomState instance; "
             f"got {random_state!r}."
         ) from error
-    return int(source.randint(np.iinfo(np.int32).max))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import assert_all_finite, check_array, column_or_1d
 
-from ensemble_gpu.arrays.namespace import Where, is_array
+from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array
+from ensemble_gpu.arrays.sparse import canonical
 
 FINITE_BLOCK = 1 << 16
 # Offsets of outputs beyond this are no offsets.
@@ -78,6 +79,21 @@ def check_numbers(X: Any, where: Where, name: str) -> Any:
     return xp.astype(X, xp.float32 if exact else xp.float64)
 
 
+def check_sparse_numbers(X: Any, name: str) -> Any:
+    """A sparse matrix as CSR of float32 or float64, as `check_numbers` has it."""
+    kind = check_numbers(np.zeros(0, dtype=X.dtype), NUMPY, name).dtype
+    return canonical(X).astype(kind, copy=False)
+
+
+def refuse_mask(array: Any, name: str) -> None:
+    """Raise where NumPy's masked array has masked values: a row cannot do without them."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        raise ValueError(
+            f"{name} is a masked array with {int(np.ma.count_masked(array))} masked values; every "
+            f"row needs one. Leave those rows out of X and {name}. (Masked cells of X are missing.)"
+        )
+
+
 def check_finite(X: Any, where: Where, name: str, would_take: tuple[str, ...] | None) -> None:
     """Refuse infinity always, and NaN unless `would_take` is None.
 
@@ -118,6 +134,7 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     """Weights as a float64 vector where X lives: finite, >= 0, not all zero; None stays None."""
     if sample_weight is None:
         return None
+    refuse_mask(sample_weight, name)
     xp = where.xp
     if is_array(sample_weight) and not isinstance(sample_weight, np.ndarray):
         weights = sample_weight
@@ -157,6 +174,7 @@ def check_target(y: Any, n_rows: int, where: Where, name: str) -> Any:
     """A finite float64 vector where X lives."""
     if y is None:
         raise ValueError(f"requires {name} to be passed, but the target {name} is None.")
+    refuse_mask(y, name)
     xp = where.xp
     if not is_array(y) or isinstance(y, np.ndarray):
         if np.asarray(y).dtype.kind == "c":

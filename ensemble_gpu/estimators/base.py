@@ -12,8 +12,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
+from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.data.frames import check_columns
-from ensemble_gpu.data.validation import check_finite, check_numbers, check_shape, naming
+from ensemble_gpu.data.validation import (
+    check_finite,
+    check_numbers,
+    check_shape,
+    check_sparse_numbers,
+    naming,
+)
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -45,6 +52,7 @@ class ArrayEstimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.sparse = True
         return tags
 
     @contextmanager
@@ -69,10 +77,18 @@ class ArrayEstimator(BaseEstimator):
             self._check_finite(X, NUMPY, name)
             return X
         where = locate(X)
+        if is_sparse(X):
+            return self._check_sparse(X, reset=reset, name=name)
         if where is NUMPY:
             check_columns(X, name, self._about_labels if reset else "They were numbers in fit.")
             with naming(name):
                 X = validate_data(self, X, reset=reset, **ANYTHING_NUMERIC)
+        self._check_width(X, reset, name)
+        X = check_numbers(X, where, name)
+        self._check_finite(X, where, name)
+        return X
+
+    def _check_width(self, X: Any, reset: bool, name: str) -> None:
         check_shape(X, name)
         if reset:
             self.n_features_in_ = X.shape[1]
@@ -81,8 +97,15 @@ class ArrayEstimator(BaseEstimator):
                 f"{name} has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        X = check_numbers(X, where, name)
-        self._check_finite(X, where, name)
+
+    def _check_sparse(self, X: Any, *, reset: bool, name: str) -> Any:
+        """A sparse matrix as CSR of floats, every entry once (arrays/sparse.py)."""
+        check_shape(X, name)
+        with naming(name):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+        self._check_width(X, reset, name)
+        X = check_sparse_numbers(X, name)
+        self._check_finite(X.data[:, None], NUMPY, name)
         return X
 
     def _check_finite(self, X: Any, where: Where, name: str) -> None:
@@ -120,7 +143,7 @@ class ArrayEstimator(BaseEstimator):
         if not hasattr(self, "model_"):
             check_is_fitted(self)
         home = locate(X)
-        narrow = is_array(X) and X.dtype == home.xp.float32
+        narrow = (is_array(X) or is_sparse(X)) and X.dtype == home.xp.float32
         X = self._check_X(to_workplace(X, "cpu" if self.device == "cpu" else None), reset=False)
         where = locate(X)
         return X, home, where, where.xp.float32 if narrow else where.xp.float64

@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.plain import unmasked
+from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.categories import Categories, Chosen, choose, number
 from ensemble_gpu.data.parameters import check_signs
 from ensemble_gpu.data.validation import naming
@@ -36,6 +38,8 @@ class CategoricalEstimator(ArrayEstimator):
     def _read_features(self, X: Any) -> tuple[Any, Chosen]:
         """X of fit as floats, numbers in place of labels; and which features are categories."""
         chosen = choose(X, self._feature_parameter("categorical_features"))
+        if chosen.features:
+            check_dense(X, f"categorical_features (here features {chosen.features})")
         return self._check_X(number(X, chosen.labels), reset=True), chosen
 
     def _read_features_again(self, X: Any, chosen: Chosen, name: str) -> Any:
@@ -50,7 +54,9 @@ class CategoricalEstimator(ArrayEstimator):
         return number(X, labels)
 
     def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        if hasattr(self, "_categories"):
+        X = unmasked(X)
+        if hasattr(self, "_categories") and self._categories.values:
+            check_dense(X, f"a model with categories (features {list(self._categories.values)})")
             X = self._numbered(X, self._categories.labels)
         return super()._inputs(X)
 

@@ -18,7 +18,9 @@ from typing import Any, Protocol, cast
 
 from ensemble_gpu.arrays.devices import from_host, to_workplace
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
+from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.rows import Binned, Rows, bin_rows
 from ensemble_gpu.data.validation import check_offset, check_weights
@@ -127,7 +129,7 @@ def read(estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any 
         estimator.device, home, X=X, y=y, sample_weight=sample_weight, init_score=init_score
     )
     where = locate(X)
-    X, chosen = estimator._read_features(X)
+    X, chosen = estimator._read_features(unmasked(X))
     target, weights = estimator._read_target(y, X.shape[0], w, where)
     if offset is not None:
         n_outputs = cast(ValidationReader, estimator)._n_outputs()
@@ -145,7 +147,7 @@ def read_validation(estimator: ValidationReader, given: GivenRows, training: Rea
     )
     features, target_name, weight_name, offset_name = given.names
     where = locate(X)
-    X = estimator._read_features_again(X, training.chosen, features)
+    X = estimator._read_features_again(unmasked(X), training.chosen, features)
     target = estimator._read_validation_target(y, X.shape[0], where, target_name)
     weights = check_weights(w, X.shape[0], where, weight_name)
     if (offset is None) != (training.rows.offset is None):
@@ -177,6 +179,10 @@ def _arrived(device: str | None, home: Where, **arrays: Any) -> list[Any]:
 
 
 def _moved(rows: Rows, device: str | None) -> Rows:
-    """Validated rows, moved once to the GPU where `device` asks for one."""
+    """Validated rows, moved once to the GPU where `device` asks for one; sparse ones stay."""
+    if is_sparse(rows.X):
+        if device == "cuda":
+            check_dense(rows.X, "device='cuda'")
+        return rows
     arrays = (rows.X, rows.target, rows.weights, rows.offset)
     return Rows(*(from_host(array, device) for array in arrays))

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.means import magnitude
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
@@ -29,8 +30,10 @@ class ArrayRegressor(RegressorMixin, ArrayEstimator):
         y = check_target(y, predicted.shape[0], where, "y")
         weights = check_weights(sample_weight, y.shape[0], where, "sample_weight")
         w = xp.ones_like(y) if weights is None else weights / xp.max(weights)
+        unit = magnitude(y, where)
+        y, predicted = y / unit, where.as_float64(predicted) / unit
         mean = xp.sum(w * y) / xp.sum(w)
-        left = float(xp.sum(w * (y - where.as_float64(predicted)) ** 2))
+        left = float(xp.sum(w * (y - predicted) ** 2))
         spread = float(xp.sum(w * (y - mean) ** 2))
         if spread == 0.0:
             return 1.0 if left == 0.0 else 0.0

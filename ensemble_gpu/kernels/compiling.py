@@ -16,12 +16,17 @@ import time
 
 from numba.core import event
 
-from ensemble_gpu.kernels.jit import cache_is_missing
+from ensemble_gpu.kernels.jit import cache_is_missing, temporary_cache
 
 PATIENCE_SECONDS = 2.0
 MESSAGE = (
-    "ensemble_gpu: compiling kernels for this machine; this happens once, later runs load them "
-    "from the cache."
+    "ensemble_gpu: compiling kernels for this machine, once for each kind of model; later runs "
+    "load them from the cache."
+)
+MESSAGE_TEMPORARY = (
+    "ensemble_gpu: compiling kernels for this machine, once for each kind of model. Neither the "
+    "package's folder nor the home directory can be written, so they are kept in {folder}; set "
+    "NUMBA_CACHE_DIR to keep them elsewhere."
 )
 MESSAGE_WITHOUT_CACHE = (
     "ensemble_gpu: compiling kernels for this machine, and each process will do it again: there is "
@@ -73,8 +78,14 @@ class Announcer(event.Listener):
     def _speak(self) -> None:
         if not self.announced:
             self.announced = True
-            said = MESSAGE_WITHOUT_CACHE if cache_is_missing() else MESSAGE
-            print(said, file=sys.stderr, flush=True)
+            print(_message(), file=sys.stderr, flush=True)
+
+
+def _message() -> str:
+    if cache_is_missing():
+        return MESSAGE_WITHOUT_CACHE
+    folder = temporary_cache()
+    return MESSAGE if folder is None else MESSAGE_TEMPORARY.format(folder=folder)
 
 
 def _is_ours(event: event.Event) -> bool:

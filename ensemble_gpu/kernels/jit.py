@@ -8,6 +8,9 @@ function that it calls. Here the key is a digest over the sources of all compile
 is part of the files' names: neither an edit nor an upgrade can run old code, and a new kernel
 removes the files of its predecessors.
 
+Where numba finds no folder to write to, kernels are kept in one among the temporary files
+(kernels/temporary.py), and where there is none either each process compiles for itself.
+
 Division follows NumPy (x / 0 = inf or NaN, i // 0 = 0): no kernel divides by zero and means it, and
 the check for it keeps loops from being vectorised.
 """
@@ -15,16 +18,29 @@ the check for it keeps loops from being vectorised.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba import config, njit
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserProvidedCacheLocator,
+)
 
 from ensemble_gpu.kernels.linking import PIPELINES
+from ensemble_gpu.kernels.temporary import private_folder
+
+if vars(config)["DISABLE_JIT"]:
+    raise ImportError(
+        "ensemble_gpu needs numba's compiler, which NUMBA_DISABLE_JIT=1 switches off: its kernels "
+        "do not run as plain Python. Unset NUMBA_DISABLE_JIT (or set it to 0) before Python starts."
+    )
 
 # Folders of kernels/ that hold nothing that is compiled for the host.
 APART = frozenset({"cuda", "reference"})
@@ -47,8 +63,29 @@ def digest(apart: frozenset[str] = APART) -> str:
     return total.hexdigest()[:16]
 
 
+class _AmongTemporaryFiles(UserProvidedCacheLocator):
+    """Where the files of a function are, if they cannot be anywhere else."""
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        super().__init__(py_func, py_file)
+        own = self.get_suitable_cache_subpath(py_file)
+        self._cache_path = os.path.join(private_folder() or "", own)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> Any:
+        if private_folder() is None:
+            return None
+        return super(UserProvidedCacheLocator, cls).from_function(py_func, py_file)
+
+
+class _Places(CompileResultCacheImpl):
+    _locator_classes = [*CompileResultCacheImpl._locator_classes, _AmongTemporaryFiles]
+
+
 class KernelCache(FunctionCache):
     """numba's cache of one function, in files that belong to one digest of the sources."""
+
+    _impl_class = _Places
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)
@@ -58,6 +95,10 @@ class KernelCache(FunctionCache):
         self._cache_file = IndexDataCacheFile(
             cache_path=self.cache_path, filename_base=self._name, source_stamp=digest()
         )
+
+    @property
+    def is_temporary(self) -> bool:
+        return isinstance(self._impl.locator, _AmongTemporaryFiles)
 
     def files(self) -> list[Path]:
         """The files that hold machine code."""
@@ -76,8 +117,6 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
     if function is None:
         return kernel
     compiled = njit(**COMMON, pipeline_class=PIPELINES.get("kernel"))(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return function
     try:
         compiled._cache = KernelCache(function)
         _CACHES.append(compiled._cache)
@@ -89,6 +128,17 @@ def kernel(function: Callable[..., Any] | None = None) -> Any:
 def cache_is_missing() -> bool:
     """Whether kernels are compiled anew in every process, for want of a writable directory."""
     return bool(_UNCACHED)
+
+
+def temporary_cache() -> str | None:
+    """The folder among the temporary files that kernels are kept in; None: they are elsewhere."""
+    return private_folder() if any(one.is_temporary for one in _CACHES) else None
+
+
+def cache_folder() -> str | None:
+    """The folder that holds the files of all kernels, in it or below it."""
+    folders = [one.cache_path for one in _CACHES]
+    return os.path.commonpath(folders) if folders else None
 
 
 def cached_kernels() -> list[Path]:

@@ -224,6 +224,7 @@ class Engine(TreeEngine, Protocol):
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
         """Codes of the given rows of X, in that order, with their counts per class.
 
+        X may be a sparse matrix (arrays/sparse.py); `gaps` and evaluation take arrays only.
         Without a layout they are for trees, which have no classes of rows and read row by row.
         """
         ...

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.gain import Gain, best_gain
@@ -91,7 +92,7 @@ class StumpTables:
 
     def added(self, stump: Stump, X: Any, where: Where) -> Any:
         threshold = self.matrix.threshold(stump.feature, stump.bin)
-        x = X[:, stump.feature]
+        x = column(X, stump.feature)
         return stump_values(x, threshold, stump.missing_leaf, stump.values, where)
 
     def round_info(self, stump: Stump) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.nodes import root_key
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, VARIANCE, Sample, SplitRule, subset_words
 from ensemble_gpu.learners.protocol import Candidate, Outcome, RoundWeights, shares
 from ensemble_gpu.learners.stump import SplitConstraints
@@ -182,7 +183,7 @@ class Trees:
 
     def added(self, round_: TreeRound, X: Any, where: Where) -> Any:
         tree = self._forest([round_], np.zeros(round_.values.shape[0]))
-        return self.engine.evaluate_forest(X, tree.packed)
+        return evaluate_forest(self.engine, X, tree.packed)
 
     def round_info(self, round_: TreeRound) -> dict[str, Any]:
         grown = round_.grown

@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.kernels.host.tables import add_stumps
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.kernels.sparse import evaluate
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import checked_ends, last_of, stages
@@ -208,12 +210,12 @@ class AdditiveModel(Model):
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
-        without float64 get their widest float.)
+        X is an array of any array-API library, a matrix of scipy.sparse or a list of rows; NaN is
+        missing. (Namespaces without float64 get their widest float.)
         """
         X, home, where = rows_at_work(X, self.n_features)
         engine = engine_for(where, n_jobs)
-        return home.hand_over(engine.evaluate(engine.view(X), self.packed))
+        return home.hand_over(evaluate(engine, X, self.packed))
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.
@@ -236,6 +238,6 @@ class AdditiveModel(Model):
 
     def _one_round(self, X: Any, t: int, where: Where) -> Any:
         rounds = self.rounds
-        x, threshold = X[:, int(rounds.feature[t])], float(rounds.threshold[t])
+        x, threshold = column(X, int(rounds.feature[t])), float(rounds.threshold[t])
         missing_leaf = int(rounds.missing_leaf[t])
         return stump_values(x, threshold, missing_leaf, rounds.values[t], where)

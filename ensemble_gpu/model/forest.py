@@ -19,7 +19,9 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.arrays.positions import encode
+from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.kernels.sparse import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
 from ensemble_gpu.model.inputs import rows_at_work
@@ -248,16 +250,16 @@ class Forest(Model):
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
 
-        X is an array of any array-API library or a list of rows; NaN is missing. (Namespaces
-        without float64 get their widest float.)
+        X is an array of any array-API library, a matrix of scipy.sparse or a list of rows; NaN is
+        missing. (Namespaces without float64 get their widest float.)
         """
         source, engine, X = self._prepare(X, n_jobs)
-        return source.hand_over(engine.evaluate_forest(X, self.packed))
+        return source.hand_over(evaluate_forest(engine, X, self.packed))
 
     def apply(self, X: Any, n_jobs: int | None = None) -> Any:
         """The leaf of every row in every tree: int64 [n, trees], its number within the tree."""
         source, engine, X = self._prepare(X, n_jobs)
-        leaves = engine.apply_forest(X, self.packed)
+        leaves = apply_forest(engine, X, self.packed)
         return source.hand_over(leaves - locate(leaves).put(self.starts)[None, :])
 
     def _prepare(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
@@ -265,8 +267,9 @@ class Forest(Model):
         X, source, where = rows_at_work(X, self.n_features)
         engine: Any = engine_for(where, n_jobs)
         if self.categories:
+            check_dense(X, "a model with categories")
             X = encode(X, self.categories, where)
-        return source, engine, engine.view(X)
+        return source, engine, X if is_sparse(X) else engine.view(X)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.
@@ -297,7 +300,8 @@ class Forest(Model):
             stage = last_of(self.ends, n_rounds)
             while done < stage:
                 if done % most == 0:
-                    leaves = engine.apply_forest(X, self._part(done, min(done + most, len(self))))
+                    part = self._part(done, min(done + most, len(self)))
+                    leaves = apply_forest(engine, X, part)
                 total = total + xp.take(values, leaves[:, done % most], axis=0)
                 done += 1
             divisor = float(max(1, stage)) if self.average else 1.0

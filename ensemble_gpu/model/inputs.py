@@ -8,6 +8,8 @@ import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, is_array, locate
+from ensemble_gpu.arrays.plain import unmasked, widened
+from ensemble_gpu.arrays.sparse import canonical, is_sparse
 
 
 def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
@@ -18,20 +20,24 @@ def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
 
 
 def rows_of(X: Any, n_features: int) -> Any:
-    """X [rows, n_features] as an array of real numbers; a list of rows is read into NumPy."""
-    if isinstance(X, list | tuple):
-        X = _read(X)
+    """X [rows, n_features] as an array of real numbers; a list of rows is read into NumPy.
+
+    A sparse matrix stays one.
+    """
     usual = type(X) is np.ndarray and X.dtype.kind == "f"  # one row costs little more than this
-    if not usual and not is_array(X):
+    if not usual:
+        X = _read(X) if isinstance(X, list | tuple) else widened(unmasked(X))
+    if not usual and not is_array(X) and not is_sparse(X):
         raise TypeError(
-            "X must be an array of NumPy or another array-API library, or a list of rows; got "
-            f"{type(X).__name__}. Frames are taken by the methods of the estimator."
+            "X must be an array of NumPy or another array-API library, a matrix of scipy.sparse, "
+            f"or a list of rows; got {type(X).__name__}. Frames are taken by the methods of the "
+            "estimator."
         )
     if X.ndim != 2 or X.shape[1] != n_features:
         raise ValueError(f"X must have shape (rows, {n_features}); got {tuple(X.shape)}.")
     if not usual and not locate(X).xp.isdtype(X.dtype, ("real floating", "integral", "bool")):
         raise TypeError(f"X must hold floats, integers or bool; got dtype {X.dtype}.")
-    return X
+    return canonical(X) if is_sparse(X) else X
 
 
 def _read(rows: Any) -> np.ndarray:

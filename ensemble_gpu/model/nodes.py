@@ -205,10 +205,26 @@ def paths(nodes: Nodes, depth: np.ndarray, leaves: np.ndarray) -> tuple[np.ndarr
 
 def tree_importances(nodes: Nodes, span: slice, n_features: int) -> np.ndarray:
     """Share of each feature in what the tests of one tree took from the impurity."""
-    feature, mass = nodes.feature[span], nodes.weight[span] * nodes.impurity[span]
+    feature = nodes.feature[span]
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = nodes.weight[span] * nodes.impurity[span]
     inner = np.flatnonzero(feature != LEAF)
     left, right = (a[span][inner] - span.start for a in (nodes.left, nodes.right))
-    gain = mass[inner] - mass[left] - mass[right]
+    if np.isfinite(mass).all():
+        gain = mass[inner] - mass[left] - mass[right]
+    else:
+        gain = _gain_of_means(nodes, span, left, right)
     found = np.bincount(feature[inner], gain, n_features) / nodes.weight[span.start]
     total = found.sum()
     return found / total if total > 0.0 else found
+
+
+def _gain_of_means(nodes: Nodes, span: slice, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """W_l W_r / (W_l + W_r) (m_l - m_r)^2 of the children's means, in units of the largest.
+
+    That is what a test takes from the variance, where the variance itself is beyond float64.
+    """
+    mean, weight = nodes.value[span, 0], nodes.weight[span] / nodes.weight[span.start]
+    mean = mean / np.abs(mean).max()
+    both = weight[left] * weight[right] / (weight[left] + weight[right])
+    return both * (mean[left] - mean[right]) ** 2

@@ -26,7 +26,7 @@ from ensemble_gpu.data.parameters import (
     count_features,
 )
 from ensemble_gpu.data.rows import Binned
-from ensemble_gpu.data.sampling import draw_seed
+from ensemble_gpu.data.sampling import check_seed, draw_seed
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
 from ensemble_gpu.estimators.reading import read, training_data
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
@@ -144,7 +144,8 @@ class TreeEstimator(CategoricalEstimator):
 
         Parameters
         ----------
-        X : array of any array-API library, frame or list; NaN is missing
+        X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
+            cells are missing
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -178,6 +179,7 @@ class TreeEstimator(CategoricalEstimator):
         check_not_negative("ccp_alpha", self.ccp_alpha)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         check_jobs(self.n_jobs)
+        check_seed(self.random_state)
         check_device(self.device)
 
     def _prepare(self, X: Any, y: Any, w: Any) -> TreeData:

@@ -85,11 +85,22 @@ CASES: dict[str, Callable[[], Bad]] = {
         ("X", "'a'", "number"), X=np.array([["a", "b"]] * 40, dtype=object)
     ),
     "strings": lambda: Bad(("strings", "numeric"), X=np.array([["a", "b"]] * 40)),
-    "sparse matrix": lambda: Bad(
-        ("Sparse", "X", "dense", "toarray"), X=sparse.csr_matrix(X), error=TypeError
+    "infinity in a sparse matrix": lambda: Bad(
+        ("X", "infinity", "finite"), X=sparse.csr_matrix(changed(X, np.inf))
     ),
-    "sparse array": lambda: Bad(
-        ("Sparse", "X", "dense", "toarray"), X=sparse.csr_array(X), error=TypeError
+    "NaN where it is refused, in a sparse array": lambda: Bad(
+        ("X", "NaN", "missing", "'abstain'"), X=sparse.csr_array(changed(X, np.nan)),
+        params={"missing": "error"},
+    ),
+    "a sparse matrix of complex numbers": lambda: Bad(
+        ("Complex data not supported", "X"), X=sparse.csr_matrix(X * 1j)
+    ),
+    "a sparse vector": lambda: Bad(("X", "2D", "1D"), X=sparse.coo_array(X[:, 0])),
+    "masked labels": lambda: Bad(
+        ("y", "masked array", "1 masked"), y=np.ma.array(Y, mask=np.arange(40) == 3)
+    ),
+    "masked weights": lambda: Bad(
+        ("sample_weight", "masked array"), weights=np.ma.array(ONES, mask=np.arange(40) == 3)
     ),
     "y on another device": lambda: Bad(
         ("X", "y", "device1", "device2", "Move y"), on(1, X), on(2, Y)

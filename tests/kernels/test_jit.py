@@ -112,11 +112,11 @@ def copy_of_the_package(folder: Path) -> Path:
     return folder / "ensemble_gpu"
 
 
-def solved(folder: Path, **environment: str) -> list[str]:
+def solved(folder: Path, before: str = "", **environment: str) -> list[str]:
     """Z of a stump, how often the cache was hit, and whether there is none, of a new process."""
     done = subprocess.run(
-        [sys.executable, "-c", SOLVE], cwd=folder, capture_output=True, text=True, check=True,
-        env=os.environ | {"PYTHONPATH": str(folder)} | environment,
+        [sys.executable, "-c", before + SOLVE], cwd=folder, capture_output=True, text=True,
+        check=True, env=os.environ | {"PYTHONPATH": str(folder)} | environment,
     )  # fmt: skip
     return done.stdout.split()
 
@@ -137,9 +137,84 @@ def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path, where):
     assert len(files) == 2, "files of the old sources are left"
 
 
-def test_without_a_writable_directory_kernels_are_compiled_and_not_kept(tmp_path):
-    package = copy_of_the_package(tmp_path)
-    for folder in {path.parent for path in package.rglob("*.py")}:
-        (folder / "__pycache__").write_text("in the way of a folder")
-    nowhere = {"NUMBA_CACHE_DIR": "", "HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
-    assert solved(tmp_path, **nowhere) == [Z, "0", "True"]
+NOWHERE = {"NUMBA_CACHE_DIR": "", "HOME": os.devnull, "XDG_CACHE_HOME": os.devnull}
+
+
+def read_only_copy(folder: Path) -> None:
+    """A copy of the package beside which nothing can be written, not even by root."""
+    package = copy_of_the_package(folder)
+    for place in {path.parent for path in package.rglob("*.py")}:
+        (place / "__pycache__").write_text("in the way of a folder")
+
+
+def test_without_a_writable_folder_kernels_are_kept_in_a_private_temporary_one(tmp_path):
+    read_only_copy(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    own = NOWHERE | {"TMPDIR": str(tmp_path / "tmp")}
+    assert solved(tmp_path, **own) == [Z, "0", "False"]
+    assert solved(tmp_path, **own) == [Z, "1", "False"]
+    (made,) = (tmp_path / "tmp").iterdir()
+    assert made.name == f"ensemble_gpu-{os.getuid()}"
+    assert made.stat().st_mode & 0o777 == 0o700
+
+
+def test_without_any_writable_folder_kernels_are_compiled_and_not_kept(tmp_path):
+    read_only_copy(tmp_path)
+    no_temporary = "import os, tempfile\ntempfile.tempdir = os.devnull\n"
+    assert solved(tmp_path, no_temporary, **NOWHERE) == [Z, "0", "True"]
+
+
+FIT = """
+import numpy as np
+from ensemble_gpu.kernels import compiling
+compiling.PATIENCE_SECONDS = 0.01
+from ensemble_gpu import AdaBoostClassifier, DecisionTreeClassifier
+X = np.random.default_rng(0).normal(size=(200, 3))
+for estimator in (AdaBoostClassifier(n_estimators=3), DecisionTreeClassifier(max_depth=3)):
+    print(estimator.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))
+"""
+
+
+@pytest.mark.slow
+def test_a_read_only_install_without_a_home_fits_and_says_where_kernels_are(tmp_path):
+    read_only_copy(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    environment = os.environ | NOWHERE | {"TMPDIR": str(tmp_path / "tmp")}
+    environment["PYTHONPATH"] = str(tmp_path)
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, capture_output=True, text=True,
+            check=True, env=environment,
+        )  # fmt: skip
+
+    done = run("-c", FIT)
+    folder = tmp_path / "tmp" / f"ensemble_gpu-{os.getuid()}"
+    assert done.stdout.split() == ["1.0", "1.0"]
+    assert done.stderr.count("\n") == 1, "one line a process, not one a kind of model"
+    assert f"kept in {folder}; set NUMBA_CACHE_DIR" in done.stderr
+    assert run("-c", FIT).stderr == ""
+    said = " ".join(run("-m", "ensemble_gpu", "doctor").stdout.split())
+    assert "numpy host cpu (numba kernels on all cores)" in said
+    assert "can be written: compiled kernels are kept among the temporary files" in said
+    assert str(folder) in said
+    assert "force-reinstall" not in said
+
+
+def test_without_a_compiler_the_error_says_so(tmp_path):
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *arguments], capture_output=True, text=True, env=environment,
+            check=False,
+        )  # fmt: skip
+
+    done = run("-c", "import ensemble_gpu; ensemble_gpu.RandomForestClassifier")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: ensemble_gpu needs numba's compiler")
+    assert "Unset NUMBA_DISABLE_JIT" in last
+    told = run("-m", "ensemble_gpu", "doctor")
+    assert told.returncode == 1
+    assert "fix: unset NUMBA_DISABLE_JIT" in told.stdout
+    assert "force-reinstall" not in told.stdout

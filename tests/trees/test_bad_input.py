@@ -51,7 +51,16 @@ CASES: dict[str, Callable[[], Bad]] = {
     ),
     "complex features": lambda: Bad(("Complex data not supported",), X=X * 1j),
     "strings": lambda: Bad(("strings", "X"), X=np.array([["a", "b"]] * 40)),
-    "sparse matrix": lambda: Bad(("Sparse", "dense"), X=sparse.csr_matrix(X), error=TypeError),
+    "infinity in a sparse matrix": lambda: Bad(
+        ("X", "infinity", "finite"), X=sparse.csr_matrix(changed(X, np.inf))
+    ),
+    "categories in a sparse matrix": lambda: Bad(
+        ("categorical_features", "[0]", "dense", "csr_matrix", "toarray"),
+        X=sparse.csr_matrix(X), params={"categorical_features": [0]}, error=TypeError,
+    ),
+    "a masked target": lambda: Bad(
+        ("y", "masked array", "1 masked"), y=np.ma.array(Y, mask=np.arange(40) == 3)
+    ),
     "y on another device": lambda: Bad(("device1", "device2", "Move y"), on(1, X), on(2, Y)),
     "weights of another namespace": lambda: Bad(
         ("array_api_strict", "numpy", "Move sample_weight"), on(1, X), on(1, Y), ONES

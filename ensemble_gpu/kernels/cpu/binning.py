@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels.cpu.edges import (
     BLOCK_ROWS,
     GUIDED_ROWS,
@@ -17,6 +19,7 @@ from ensemble_gpu.kernels.cpu.edges import (
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.sparse import encode as encode_sparse
 
 LANES = 8  # features per tile
 CELLS_PER_THREAD = 40_000
@@ -57,7 +60,7 @@ def _encode(crew, X, rows, guides, missing_code, out, apart):
 
 
 def encode(
-    X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Run,
+    X: Any, edges: list[np.ndarray], rows: np.ndarray, width: int, run: Run,
     by_row: bool,
 ) -> np.ndarray:  # fmt: skip
     """Codes as tiles of eight features: [tile, row, 8]; unused lanes hold 0.
@@ -72,6 +75,9 @@ def encode(
     kind = np.uint8 if width <= 256 else np.uint16 if width <= 1 << 16 else np.uint32
     codes = np.zeros(shape, dtype=kind)
     tiled = codes.transpose(1, 0, 2) if by_row else codes
+    if is_sparse(X):
+        encode_sparse(X, edges, rows, width, tiled)
+        return tiled
     if kind == np.uint32:  # guides would take more memory than X
 
         def one(f: int) -> None:

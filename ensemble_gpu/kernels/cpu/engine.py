@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,7 @@ class CpuEngine:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
         self._pace: Pace | None = None
-        self._workers: ThreadPoolExecutor | None = None
+        self._workers: tuple[int, ThreadPoolExecutor] | None = None  # of which process
 
     @property
     def n_workers(self) -> int:
@@ -90,7 +91,7 @@ class CpuEngine:
         return gaps(X, rows, max_bins, self.run)
 
     def encode(
-        self, X: np.ndarray, edges: list[np.ndarray], rows: np.ndarray, layout: Layout | None
+        self, X: Any, edges: list[np.ndarray], rows: np.ndarray, layout: Layout | None
     ) -> Codes:
         width, n_features = code_width(edges), X.shape[1]
         codes = binning.encode(X, edges, rows, width, self.run, by_row=layout is None)
@@ -183,9 +184,9 @@ class CpuEngine:
         """function(item) for every item, on a pool of Python threads."""
         if self.run.threads == 1 or len(items) == 1:
             return [function(item) for item in items]
-        if self._workers is None:
-            self._workers = ThreadPoolExecutor(self.run.threads)
-        return list(self._workers.map(function, items))
+        if self._workers is None or self._workers[0] != os.getpid():  # a fork keeps no threads
+            self._workers = os.getpid(), ThreadPoolExecutor(self.run.threads)
+        return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
         return grower_for(codes, sample, rule, self.run.threads, self._map)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -11,6 +12,16 @@ from ensemble_gpu.kernels.protocol import Codes
 
 ROWS = 1024  # of a block that stays in the cache
 _MAKING = threading.Lock()
+
+
+def _forget_lock() -> None:
+    """A forked process has none of the threads that may hold it."""
+    global _MAKING
+    _MAKING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)
 
 
 @kernel

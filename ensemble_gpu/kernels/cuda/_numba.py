@@ -60,10 +60,13 @@ def kernel(most_registers: int | None = None) -> Callable[[Any], Any]:
     over the sources of all kernels instead, so that no edit elsewhere and no upgrade runs old code.
     """
     bound = most_registers is not None and not available.simulated()
-    declare = cuda.jit(cache=True, **({"max_registers": most_registers} if bound else {}))
+    options = {"max_registers": most_registers} if bound else {}
 
     def declared(function: Any) -> Any:
-        compiled = declare(function)
+        try:
+            compiled = cuda.jit(cache=True, **options)(function)
+        except RuntimeError:  # no folder can be written: this process compiles for itself alone
+            return cuda.jit(**options)(function)
         file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
         if file is not None:
             file._source_stamp = digest(frozenset())

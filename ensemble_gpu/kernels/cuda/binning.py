@@ -8,6 +8,7 @@ import numpy as np
 
 from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
+from ensemble_gpu.kernels.sparse import encode as encode_sparse
 
 # --- device functions ------------------------------------------------------------------------
 
@@ -69,6 +70,21 @@ def padded_edges(edges: list[np.ndarray]) -> tuple[np.ndarray, int]:
 def launch_encode(
     shape: Shape, steps: int, width: int, lanes: int, X: Any, rows: Any, edges: Any, codes: Any
 ) -> None:
-    spread = (1 << (width.bit_length() - 1)) - 1  # all ones, below the width
-    sizes = (np.int32(v) for v in (steps, width, lanes, 64 // lanes, spread))
+    sizes = (np.int32(v) for v in (steps, width, lanes, 64 // lanes, _spread(width)))
     launch(encode, *shape, X, rows, edges, *sizes, codes)
+
+
+def _spread(width: int) -> int:
+    """All ones, below the width."""
+    return (1 << (width.bit_length() - 1)) - 1
+
+
+def sparse_words(
+    X: Any, edges: list[np.ndarray], rows: np.ndarray, width: int, lanes: int
+) -> np.ndarray:
+    """What `encode` makes of the rows of a sparse matrix, on the host: uint64 [tile, row]."""
+    n, p, tiles = rows.shape[0], len(edges), -(-len(edges) // lanes)
+    codes = np.empty((tiles, n, lanes), dtype=f"<u{8 // lanes}")
+    encode_sparse(X, edges, rows, width, codes)
+    codes[-1, :, p - (tiles - 1) * lanes :] = (np.arange(n) & _spread(width))[:, None]
+    return codes.reshape(tiles, n * lanes).view("<u8")

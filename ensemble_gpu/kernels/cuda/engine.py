@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential, fixedpoint
 from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
@@ -108,13 +109,17 @@ class CudaEngine:
         tiles = -(-p // lanes)
         with device.active(f"encoding {n} rows of {p} features", 8 * tiles * n):
             where = device.where
-            codes = where.zeros((tiles, n), where.xp.uint64)
-            padded, steps = binning.padded_edges(edges)
-            binning.launch_encode(
-                few_blocks(device), steps, width, lanes, device.handle(device.adopt(X)),
-                device.handle(device.adopt(rows)), device.handle(where.put(padded)),
-                device.handle(codes),
-            )  # fmt: skip
+            if is_sparse(X):
+                host = where.host(device.adopt(rows))
+                codes = where.put(binning.sparse_words(X, edges, host, width, lanes))
+            else:
+                codes = where.zeros((tiles, n), where.xp.uint64)
+                padded, steps = binning.padded_edges(edges)
+                binning.launch_encode(
+                    few_blocks(device), steps, width, lanes, device.handle(device.adopt(X)),
+                    device.handle(device.adopt(rows)), device.handle(where.put(padded)),
+                    device.handle(codes),
+                )  # fmt: skip
             counts = no_counts(p, width)
             if layout is not None:
                 counts = self._counts(codes, layout, p, width)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential
 from ensemble_gpu.kernels.edges import cut_positions, sample_positions
 from ensemble_gpu.kernels.protocol import (
@@ -25,6 +26,7 @@ from ensemble_gpu.kernels.reference import rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
+from ensemble_gpu.kernels.sparse import encode as encode_sparse
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of the sample that are sorted at once: bounds the memory that gaps take on a device.
@@ -82,7 +84,21 @@ class ReferenceEngine:
 
     def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
         xp, where = self.where.xp, self.where
-        width = code_width(edges)
+        width, n, p = code_width(edges), rows.shape[0], len(edges)
+        codes = self._codes(X, edges, rows, width)
+        if layout is None:
+            return Codes((codes, None), n, p, width, no_counts(p, width))
+        sorted_rows = SortedRows(codes, layout, width, self.where)
+        counts = sorted_rows.sums(where.zeros(n, xp.int64) + 1)
+        return Codes((codes, sorted_rows), n, p, width, where.host(counts))
+
+    def _codes(self, X: Any, edges: list[np.ndarray], rows: Any, width: int) -> Any:
+        """int64 [feature, row]."""
+        xp, where = self.where.xp, self.where
+        if is_sparse(X):
+            out = np.empty((len(edges), rows.shape[0], 1), dtype=np.int64)
+            encode_sparse(X, edges, where.host(rows), width, out)
+            return where.put(out[:, :, 0])
         columns = []
         for f, e in enumerate(edges):
             x = where.as_float64(xp.take(X[:, f], rows))
@@ -90,12 +106,7 @@ class ReferenceEngine:
             code = xp.searchsorted(where.put(e), xp.where(absent, where.full(0.0), x), side="left")
             code = xp.where(absent, where.full(width - 1, xp.int64), xp.astype(code, xp.int64))
             columns.append(code)
-        codes, n, p = xp.stack(columns), rows.shape[0], len(edges)
-        if layout is None:
-            return Codes((codes, None), n, p, width, no_counts(p, width))
-        sorted_rows = SortedRows(codes, layout, width, self.where)
-        counts = sorted_rows.sums(where.zeros(n, xp.int64) + 1)
-        return Codes((codes, sorted_rows), n, p, width, where.host(counts))
+        return xp.stack(columns)
 
     def histograms(
         self, codes: Codes, layout: Layout, log_weights: Any | None
