@@ -36,9 +36,9 @@ import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from bench.markdown import table
 from bench.measure import auc, log_loss, machine
 from bench.quality_peers import CONTESTANTS, LIGHTGBM, OURS, PEERS, SEED, Params
-from bench.report import table
 from bench.sets import CLASSIFICATION, LISTS, REGRESSION, TASKS, DataSet, Table
 
 FOLDS, THREADS = 5, 2
