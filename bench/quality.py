@@ -19,6 +19,7 @@ Defaults are searched for on the tuning sets only; `--write` reports on the othe
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import statistics
@@ -115,12 +116,17 @@ class Cache:
         key = f"{data.name} {data.digest} | {contestant} | {CONTESTANTS[contestant].release}"
         known = self._read()
         if key not in known:
-            found = _told(data, contestant, {}, FOLDS, self.threads)
-            known = {**self._read(), key: found}
-            draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            draft.write_text(json.dumps(known, indent=0))
-            draft.replace(self.path)
+            known = self._add(key, _told(data, contestant, {}, FOLDS, self.threads))
         return known[key]
+
+    def _add(self, key: str, scores: Scores) -> dict[str, Scores]:
+        with open(f"{self.path}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            known = {**self._read(), key: scores}
+            draft = Path(f"{self.path}.new")
+            draft.write_text(json.dumps(known, indent=0) + "\n")
+            draft.replace(self.path)
+        return known
 
 
 def _told(data: Table, contestant: str, params: Params, folds: int, threads: int) -> Scores:
