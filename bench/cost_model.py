@@ -23,9 +23,9 @@ import numpy as np
 
 from bench.data import Shape, generated
 from bench.fit_cost import FEATURES
+from bench.markdown import seconds, table
 from bench.peers import CONTESTANTS, OURS, warm_up
 from bench.profile import clock_for
-from bench.report import seconds, table
 from bench.works import job_for
 from ensemble_gpu.kernels.cpu.engine import CpuHistograms
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.report import table
+from bench.markdown import table
 
 FITS = {
     "AdaBoost": "AdaBoostClassifier(n_estimators=10, calibrate=False)",

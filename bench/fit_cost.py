@@ -18,11 +18,11 @@ import tempfile
 from collections.abc import Iterator
 
 from bench.data import Shape, Split, generated, regression
+from bench.markdown import seconds, table
 from bench.measure import peak_memory
 from bench.peers import CONTESTANTS, OURS, OURS_LOGISTIC, OURS_SQUARED, Job
 from bench.profile import Profile, clock_for
 from bench.rates import L2_RATE
-from bench.report import seconds, table
 from bench.works import job_for
 
 FEATURES = 28

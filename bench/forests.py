@@ -24,9 +24,10 @@ from bench.child import forget_peak, peak
 from bench.data import Shape, Split, generated, regression
 from bench.forest_peers import DEPTH, FITS, LEAVES, RATE, Predict, warm_up
 from bench.losses import squared_error
+from bench.markdown import seconds, table
 from bench.measure import Effort, Timing, auc, interleave, log_loss, machine
 from bench.peers import MAX_BINS, OURS, Job
-from bench.report import TARGET_THREADS, seconds, table
+from bench.report import TARGET_THREADS
 
 RESULTS = Path(__file__).parent / "results"
 FEATURES = 28

@@ -7,25 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench.markdown import seconds, table
 from bench.measure import Timing
 from bench.peers import OURS
 from bench.works import AUC, Outcome, Work, works
 
 TARGET_THREADS = 2
-
-
-def seconds(value: float) -> str:
-    """A time with three digits and its unit."""
-    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
-        if value * factor >= 1.0:
-            return f"{value * factor:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def _peers(outcome: Outcome) -> list[str]:
