@@ -57,9 +57,10 @@ def plot_learning_curve(
     for curve, colour, label in curves:
         ax.plot(rounds, np.where(curve > 0.0, curve, zero), color=colour, label=label)
     ax.set_yscale("log")
-    ax.set_ylim(zero / 1.2, 1.3 * max(1.0, float(train[0])))
-    _percent_axis(ax, lowest)
-    if any((curve == 0.0).any() for curve, _, _ in curves):
+    reaches_zero = any((curve == 0.0).any() for curve, _, _ in curves)
+    ax.set_ylim(zero / 1.2 if reaches_zero else lowest / 1.6, 1.3 * max(1.0, float(train[0])))
+    _percent_axis(ax, lowest, reaches_zero)
+    if reaches_zero:
         _name_zero(ax, zero)
     ax.set_xscale("log")
     ax.set_xlim(1, max(2, len(rounds)))
@@ -142,14 +143,13 @@ def _draw_history(ax: Any, history: Any, metric: str, curves: dict[str, np.ndarr
     return ax
 
 
-def _percent_axis(ax: Any, lowest: float) -> None:
+def _percent_axis(ax: Any, lowest: float, reaches_zero: bool) -> None:
     """100%, 10%, 1%; where the curves span no decade, the ticks between are named too.
 
-    Nothing is named below the lowest error: there is zero.
+    Where zero is drawn below the lowest error, nothing else is named there.
     """
-    ax.yaxis.set_major_formatter(
-        lambda value, _: f"{100 * value:g}%" if value > 0.99 * lowest else ""
-    )
+    least = 0.99 * lowest if reaches_zero else 0.0
+    ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:g}%" if value > least else "")
     named = (2, 3, 5) if lowest > 0.05 else ()
     ax.yaxis.set_minor_formatter(
         lambda value, _: (
