@@ -58,7 +58,8 @@ def test_default_parameters_are_the_documented_ones():
         "estimator": None, "variant": "real", "multiclass": "shared", "n_estimators": 100,
         "learning_rate": 1.0,
         "max_bins": 255, "missing": "abstain", "calibrate": None,
-        "categorical_features": "from_dtype", "categorical_split": "subset", "early_stopping": False,
+        "categorical_features": "from_dtype", "categorical_split": "subset",
+        "early_stopping": False,
         "validation_fraction": 0.1, "n_iter_no_change": 100, "metric": None, "device": None,
         "n_jobs": None, "callbacks": None, "random_state": None,
     }  # fmt: skip
