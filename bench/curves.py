@@ -40,6 +40,7 @@ Staged = Callable[[np.ndarray, int], np.ndarray]
 def _ours(job: Job, variant: str) -> Staged:
     model = AdaBoostClassifier(
         variant=variant, n_estimators=job.rounds, learning_rate=job.rate, n_jobs=job.threads,
+        calibrate=False,
     ).fit(job.X, job.y)  # fmt: skip
     return lambda X, rounds: _at(model, X, rounds)
 

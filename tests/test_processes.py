@@ -25,7 +25,7 @@ X = np.random.default_rng(0).normal(size=(40_000, 10))
 y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
 ESTIMATORS = [
     AdaBoostClassifier(n_estimators=5, n_jobs=3),
-    BoostingClassifier(n_estimators=3, max_depth=3, n_jobs=3),
+    BoostingClassifier(n_estimators=3, max_depth=3, n_jobs=3, random_state=0),
     DecisionTreeClassifier(max_depth=6, n_jobs=3),
     RandomForestClassifier(4, max_depth=6, random_state=0, n_jobs=3),
     BaggingClassifier(DecisionTreeClassifier(max_depth=4), 4, random_state=0, n_jobs=3),

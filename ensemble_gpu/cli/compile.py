@@ -109,6 +109,7 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
         yield Case(name, k, {**exact, "n_jobs": 2, "multiclass": "single"})
         for variant in ("discrete", "gentle", "logit"):
             yield Case(name, k, {**few, "variant": variant})
+        yield Case(name, k, {**few, "categorical_features": [0]})
         return
     categories = {**few, "categorical_features": [0]}
     if name.startswith("Boosting"):

@@ -92,7 +92,8 @@ def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarr
     """
     if weights is None:
         return None, None
-    # the mean first: every large float64 is an integer
-    if weights.mean() <= MOST_REPEATS and (weights == np.floor(weights)).all():
+    # the mean first: every large float64 is an integer; before it the largest, lest it overflows
+    few = weights.max() <= MOST_REPEATS * len(weights) and weights.mean() <= MOST_REPEATS
+    if few and (weights == np.floor(weights)).all():
         return weights.astype(np.int64), None
     return (weights > 0.0).astype(np.int64), weights

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.model.additive import AdditiveModel
+from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import PLACES
 
@@ -24,15 +25,17 @@ STOPPED: dict[str, Any] = {
     "early_stopping": True, "n_estimators": 40, "n_iter_no_change": 5, "validation_fraction": 0.25,
 }  # fmt: skip
 FITS = {
-    "subsample, stumps": BoostingClassifier(subsample=0.5, n_estimators=12),
-    "subsample, trees": BoostingClassifier(subsample=0.5, n_estimators=8, max_depth=3),
-    "subsample, numbers": BoostingRegressor(subsample=0.6, n_estimators=12),
-    "subsample, line search": BoostingRegressor(
-        "huber", subsample=0.6, n_estimators=6, max_depth=2
+    "subsample, stumps": BoostingClassifier(subsample=0.5, n_estimators=12, max_depth=1),
+    "subsample, trees": BoostingClassifier(
+        subsample=0.5, n_estimators=8, max_depth=3, min_samples_leaf=1, min_hessian=0.0
     ),
-    "stopped": BoostingClassifier(**STOPPED),
-    "stopped, numbers": BoostingRegressor(**STOPPED, max_depth=2),
-    "stopped, subsample": BoostingClassifier(**STOPPED, subsample=0.7, max_depth=2),
+    "subsample, numbers": BoostingRegressor(subsample=0.6, n_estimators=12, max_depth=1),
+    "subsample, line search": BoostingRegressor(
+        "huber", subsample=0.6, n_estimators=6, max_depth=2, min_samples_leaf=1, min_hessian=0.0
+    ),
+    "stopped": BoostingClassifier(**plain(STOPPED)),
+    "stopped, numbers": BoostingRegressor(**plain(STOPPED, max_depth=2)),
+    "stopped, subsample": BoostingClassifier(**plain(STOPPED, subsample=0.7, max_depth=2)),
     "stopped, AdaBoost": AdaBoostClassifier(**STOPPED),
     "stopped, SAMME": AdaBoostClassifier(variant="discrete", **STOPPED),
 }
@@ -93,7 +96,14 @@ def test_many_rows_in_another_order_give_the_same_model():
     y = (big[:, 0] + rng.normal(size=n) > 0).astype(int)
     mixed = rng.permutation(n)
     for weights in (None, rng.integers(1, 4, size=n).astype(np.float64)):
-        model = BoostingClassifier(n_estimators=4, subsample=0.3, random_state=0, max_depth=2)
+        model = BoostingClassifier(
+            n_estimators=4,
+            subsample=0.3,
+            random_state=0,
+            max_depth=2,
+            min_samples_leaf=1,
+            min_hessian=0.0,
+        )
         expected = fitted(model, big, y, weights)
         other = None if weights is None else weights[mixed]
         assert fitted(model, big[mixed], y[mixed], other) == expected

@@ -12,7 +12,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_predict, train_test_split
 
 from ensemble_gpu import BoostingClassifier, BoostingRegressor, use_engine
-from ensemble_gpu.data.bags import learner_seed, make_bags, repetitions
+from ensemble_gpu.data.bags import learner_seed, make_bags
+from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.places import DEVICE
@@ -40,22 +41,37 @@ FITS: dict[str, tuple[Any, int]] = {
     "gram, K classes": (BoostingClassifier("squared", max_depth=1), 3),
     "stumps": (BoostingClassifier(max_depth=1), 2),
     "stumps, rows and features drawn": (
-        BoostingClassifier(max_depth=1, subsample=0.6, max_features=2), 2,
+        BoostingClassifier(max_depth=1, subsample=0.6, max_features=2),
+        2,
     ),
     "stumps, K classes": (BoostingClassifier(max_depth=1), 3),
     "line search": (BoostingRegressor("huber", max_depth=1), 0),
     "kinks": (BoostingRegressor("quantile", quantile=0.7, max_depth=1), 0),
-    "exponential": (BoostingClassifier("exponential", max_depth=2), 2),
-    "exponential, not AdaBoost": (BoostingClassifier("exponential", max_depth=1), 2),
-    "trees": (BoostingClassifier(max_depth=3), 2),
-    "trees, K classes": (BoostingClassifier(max_depth=2), 3),
-    "trees, squared": (BoostingRegressor(max_leaf_nodes=6), 0),
-    "trees, rows and features drawn": (
-        BoostingRegressor(max_depth=3, subsample=0.7, max_features=2), 0,
+    "exponential": (
+        BoostingClassifier("exponential", max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+        2,
     ),
-    "large leaves": (BoostingRegressor(max_depth=3, min_samples_leaf=10), 0),
-    "categories": (BoostingClassifier(max_depth=3, categorical_features=[1, 2]), 2),
-}  # fmt: skip
+    "exponential, not AdaBoost": (BoostingClassifier("exponential", max_depth=1), 2),
+    "trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
+    "trees, K classes": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "trees, squared": (
+        BoostingRegressor(max_leaf_nodes=6, max_depth=None, min_samples_leaf=1, min_hessian=0.0),
+        0,
+    ),
+    "trees, rows and features drawn": (
+        BoostingRegressor(
+            max_depth=3, subsample=0.7, max_features=2, min_samples_leaf=1, min_hessian=0.0
+        ),
+        0,
+    ),
+    "large leaves": (BoostingRegressor(max_depth=3, min_samples_leaf=10, min_hessian=0.0), 0),
+    "categories": (
+        BoostingClassifier(
+            max_depth=3, categorical_features=[1, 2], min_samples_leaf=1, min_hessian=0.0
+        ),
+        2,
+    ),
+}
 
 
 def bagged(name: str, **more: Any) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -181,7 +197,7 @@ def test_early_stopping_watches_the_average_of_all_bags():
     X, X_val, y, y_val = train_test_split(X, y, random_state=0)
     model = BoostingClassifier(
         n_estimators=300, max_depth=4, learning_rate=0.3, n_bags=B, early_stopping=True,
-        random_state=0,
+        random_state=0,min_samples_leaf=1, min_hessian=0.0
     ).fit(X, y, X_val=X_val, y_val=y_val)  # fmt: skip
     assert model.n_estimators_ == model.model_.n_rounds < 300
     assert len(model.model_) == B * model.n_estimators_
@@ -214,7 +230,13 @@ def test_a_bag_that_has_learnt_all_waits_for_the_others():
     X = np.arange(12.0)[:, None] // 11.0
     y = np.where(np.arange(12) == 11, 1.0, 0.0)
     model = BoostingRegressor(
-        n_estimators=6, max_depth=2, learning_rate=1.0, n_bags=6, random_state=0
+        n_estimators=6,
+        max_depth=2,
+        learning_rate=1.0,
+        n_bags=6,
+        random_state=0,
+        min_samples_leaf=1,
+        min_hessian=0.0,
     ).fit(X, y)
     assert model.stop_reason_ == "no tree lowers the loss any further in any bag"
     assert 0 < len(model.model_) < 6 * model.n_estimators_
@@ -238,12 +260,21 @@ def test_a_class_that_is_missing_from_a_bag_is_no_harm(loss):
     step = "constant" if loss == "hinge" else "newton"
     for depth in (1, 2):
         model = BoostingClassifier(
-            loss, n_estimators=5, step=step, max_depth=depth, n_bags=8, random_state=0
+            loss,
+            n_estimators=5,
+            step=step,
+            max_depth=depth,
+            n_bags=8,
+            random_state=0,
+            min_samples_leaf=1,
+            min_hessian=0.0,
         ).fit(X, y)
         p = model.predict_proba(X)
         assert np.isfinite(p).all()
         assert (p[9, 1] > p[:5, 1]).all()
-    three = BoostingClassifier(n_estimators=5, max_depth=2, n_bags=4, random_state=0)
+    three = BoostingClassifier(
+        n_estimators=5, max_depth=2, n_bags=4, random_state=0, min_samples_leaf=1, min_hessian=0.0
+    )
     p = three.fit(X, np.array([0] * 5 + [1] * 4 + [2])).predict_proba(X)
     assert np.isfinite(p).all()
 
@@ -252,7 +283,14 @@ def test_bags_lower_the_loss_on_rows_that_were_held_out():
     X, y = load_wine(return_X_y=True)
     loss = {}
     for n_bags in (1, 8):
-        model = BoostingClassifier(max_depth=4, n_estimators=40, n_bags=n_bags, random_state=0)
+        model = BoostingClassifier(
+            max_depth=4,
+            n_estimators=40,
+            n_bags=n_bags,
+            random_state=0,
+            min_samples_leaf=1,
+            min_hessian=0.0,
+        )
         folds = StratifiedKFold(4, shuffle=True, random_state=0)
         p = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
         loss[n_bags] = log_loss(y, p)
@@ -263,13 +301,22 @@ def test_bags_lower_the_loss_on_rows_that_were_held_out():
 def test_a_bad_number_of_bags_is_refused(n_bags):
     X, y = problem(0, 40)
     with pytest.raises((TypeError, ValueError), match="n_bags must be an integer >= 1; got"):
-        BoostingRegressor(n_bags=n_bags).fit(X, y)
+        BoostingRegressor(n_bags=n_bags, max_depth=1).fit(X, y)
 
 
 def test_bags_work_on_real_sets_with_weights_and_missing_values():
     X, y = load_wine(return_X_y=True)
     weights = np.random.default_rng(0).gamma(2.0, size=len(y))
-    model = BoostingClassifier(n_bags=2, n_estimators=20, max_depth=3, random_state=0)
+    model = BoostingClassifier(
+        n_bags=2, n_estimators=20, max_depth=3, random_state=0, min_samples_leaf=1, min_hessian=0.0
+    )
     assert model.fit(with_holes(X), y, weights).score(X, y) > 0.95
     X, y = load_diabetes(return_X_y=True)
-    assert BoostingRegressor(n_bags=2, max_depth=3, random_state=0).fit(X, y).score(X, y) > 0.5
+    assert (
+        BoostingRegressor(
+            n_bags=2, max_depth=3, random_state=0, min_samples_leaf=1, min_hessian=0.0
+        )
+        .fit(X, y)
+        .score(X, y)
+        > 0.5
+    )

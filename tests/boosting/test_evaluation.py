@@ -14,10 +14,10 @@ from tests.places import Place
 TRAIN, FIRST, SECOND = noisy(1), noisy(2, 90), noisy(3, 70)
 NUMBERS, OTHERS = noisy_numbers(1), noisy_numbers(2, 90)
 CLASSIFIERS = [
-    AdaBoostClassifier(n_estimators=12),
-    BoostingClassifier(n_estimators=12),
-    BoostingClassifier(n_estimators=12, max_depth=3),
-    BoostingClassifier("squared", n_estimators=12),
+    AdaBoostClassifier(n_estimators=12, calibrate=False),
+    BoostingClassifier(n_estimators=12, max_depth=1),
+    BoostingClassifier(n_estimators=12, max_depth=3, min_samples_leaf=1, min_hessian=0.0),
+    BoostingClassifier("squared", n_estimators=12, max_depth=1),
 ]
 
 
@@ -49,7 +49,7 @@ def test_histories_are_the_metrics_of_staged_predictions(place: Place, estimator
 
 def test_areas_of_several_classes_are_one_against_the_rest():
     train, other = noisy(1, n_classes=3), noisy(2, 90, 3)
-    estimator = BoostingClassifier(n_estimators=8, metric="roc_auc")
+    estimator = BoostingClassifier(n_estimators=8, metric="roc_auc", max_depth=1)
     estimator.fit(train.X, train.y, X_val=other.X, y_val=other.y)
     expected = [
         roc_auc_score(other.y, p, multi_class="ovr")
@@ -59,22 +59,26 @@ def test_areas_of_several_classes_are_one_against_the_rest():
 
 
 def test_histories_of_numbers_are_those_of_staged_predictions():
-    estimator = BoostingRegressor("huber", n_estimators=8, metric=["rmse", "mae", "loss"])
+    estimator = BoostingRegressor(
+        "huber", n_estimators=8, metric=["rmse", "mae", "loss"], max_depth=1
+    )
     estimator.fit(NUMBERS.X, NUMBERS.y, X_val=OTHERS.X, y_val=OTHERS.y)
     found = estimator.history_.evals["validation"]
     stages = list(estimator.staged_predict(OTHERS.X))
     for name, metric in (("rmse", root_mean_squared_error), ("mae", mean_absolute_error)):
         np.testing.assert_allclose(found[name], [metric(OTHERS.y, p) for p in stages], rtol=1e-12)
-    alone = BoostingRegressor("huber", n_estimators=8)
+    alone = BoostingRegressor("huber", n_estimators=8, max_depth=1)
     alone.fit(NUMBERS.X, NUMBERS.y, X_val=OTHERS.X, y_val=OTHERS.y)
     np.testing.assert_array_equal(found["loss"], alone.history_.validation)
 
 
 def test_x_val_is_the_short_form_of_one_set():
-    short = BoostingClassifier(n_estimators=5).fit(
+    short = BoostingClassifier(n_estimators=5, max_depth=1).fit(
         TRAIN.X, TRAIN.y, X_val=FIRST.X, y_val=FIRST.y
     )  # fmt: skip
-    long = BoostingClassifier(n_estimators=5).fit(TRAIN.X, TRAIN.y, eval_set=[sets()[0]])
+    long = BoostingClassifier(n_estimators=5, max_depth=1).fit(
+        TRAIN.X, TRAIN.y, eval_set=[sets()[0]]
+    )
     np.testing.assert_array_equal(short.history_.validation, long.history_.validation)
     assert list(short.history_.evals) == ["validation"]
     assert short.history_.decides == ("validation", "loss")
@@ -94,7 +98,7 @@ def test_x_val_is_the_short_form_of_one_set():
 def test_the_first_metric_of_the_last_set_decides_unless_named(stop_on, decides):
     estimator = BoostingClassifier(
         n_estimators=200, learning_rate=1.0, metric=["roc_auc", "error"], early_stopping=True,
-        n_iter_no_change=5,
+        n_iter_no_change=5,max_depth=1
     )  # fmt: skip
     estimator.fit(TRAIN.X, TRAIN.y, eval_set=sets(), eval_names=["a", "b"], stop_on=stop_on)
     history = estimator.history_
@@ -114,8 +118,8 @@ def test_a_callable_says_its_direction():
 
     area.greater_is_better = True
     params = {"n_estimators": 100, "learning_rate": 1.0, "early_stopping": True, "random_state": 0}
-    ours = BoostingClassifier(metric="roc_auc", **params).fit(TRAIN.X, TRAIN.y)
-    theirs = BoostingClassifier(metric=area, **params).fit(TRAIN.X, TRAIN.y)
+    ours = BoostingClassifier(metric="roc_auc", max_depth=1, **params).fit(TRAIN.X, TRAIN.y)
+    theirs = BoostingClassifier(metric=area, max_depth=1, **params).fit(TRAIN.X, TRAIN.y)
     np.testing.assert_allclose(ours.history_.validation, theirs.history_.validation, rtol=1e-12)
     assert ours.n_estimators_ == theirs.n_estimators_ > 1
     assert theirs.history_.decides == ("validation", "area")
@@ -135,8 +139,8 @@ def test_callbacks_see_every_metric_of_every_set():
 
 
 def test_sets_and_metrics_do_not_change_the_model():
-    plain = BoostingClassifier(n_estimators=6).fit(TRAIN.X, TRAIN.y)
-    watched = BoostingClassifier(n_estimators=6, metric=["auc", "brier"])
+    plain = BoostingClassifier(n_estimators=6, max_depth=1).fit(TRAIN.X, TRAIN.y)
+    watched = BoostingClassifier(n_estimators=6, metric=["auc", "brier"], max_depth=1)
     assert watched.fit(TRAIN.X, TRAIN.y, eval_set=sets()).model_ == plain.model_
 
 
@@ -144,9 +148,9 @@ def test_probabilities_are_computed_once_a_set_and_round():
     calls = []
 
     class Counting(BoostingClassifier):
-        def _prediction(self, F, where):
+        def _prediction(self, F, target, where):
             calls.append(F.shape)
-            return super()._prediction(F, where)
+            return super()._prediction(F, target, where)
 
     Counting(n_estimators=3, metric=["log_loss", "error", "brier"]).fit(
         TRAIN.X, TRAIN.y, eval_set=sets()
@@ -203,7 +207,7 @@ BAD_SETS = {
 @pytest.mark.parametrize("name", BAD_SETS)
 def test_wrong_sets_are_named(name):
     given, kind, message = BAD_SETS[name]
-    estimator = BoostingClassifier(n_estimators=2)
+    estimator = BoostingClassifier(n_estimators=2, max_depth=1)
     with pytest.raises(kind, match=message):
         estimator.fit(TRAIN.X, TRAIN.y, **given)
     assert not hasattr(estimator, "model_")
@@ -221,9 +225,9 @@ def test_wrong_sets_are_named(name):
 )
 def test_wrong_metrics_are_named(metric, kind, message):
     with pytest.raises(kind, match=message):
-        BoostingClassifier(metric=metric).fit(TRAIN.X, TRAIN.y)
+        BoostingClassifier(metric=metric, max_depth=1).fit(TRAIN.X, TRAIN.y)
     with pytest.raises(ValueError, match=r"metric must be one of 'loss', 'rmse', .*got 'auc'"):
-        BoostingRegressor(metric="auc").fit(NUMBERS.X, NUMBERS.y)
+        BoostingRegressor(metric="auc", max_depth=1).fit(NUMBERS.X, NUMBERS.y)
 
 
 def test_data_of_another_device_is_refused_by_the_name_of_the_set():
@@ -231,4 +235,4 @@ def test_data_of_another_device_is_refused_by_the_name_of_the_set():
 
     X = array_api_strict.asarray(X2, device=array_api_strict.Device("device1"))
     with pytest.raises(ValueError, match=r"X and eval_set\[0\]\[0\] must be of one array library"):
-        BoostingClassifier().fit(TRAIN.X, TRAIN.y, eval_set=[(X, Y2)])
+        BoostingClassifier(max_depth=1).fit(TRAIN.X, TRAIN.y, eval_set=[(X, Y2)])

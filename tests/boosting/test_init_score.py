@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.losses import regression_loss
+from tests.boosters import plain
 from tests.boosting.replaying import problem
 from tests.places import Place
 
@@ -18,22 +19,22 @@ NUMBERS = problem(0)[1]
 SCORE = np.random.default_rng(0).normal(size=len(Y))
 
 CONTINUED = {
-    "logistic stumps": (BoostingClassifier(), 2),
-    "logistic trees": (BoostingClassifier(max_depth=3), 2),
-    "multinomial stumps": (BoostingClassifier(), 3),
-    "multinomial trees": (BoostingClassifier(max_depth=2), 3),
-    "exponential": (BoostingClassifier("exponential"), 2),
-    "exponential, K classes": (BoostingClassifier("exponential"), 3),
-    "squared margin": (BoostingClassifier("squared"), 3),
+    "logistic stumps": (BoostingClassifier(max_depth=1), 2),
+    "logistic trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
+    "multinomial stumps": (BoostingClassifier(max_depth=1), 3),
+    "multinomial trees": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "exponential": (BoostingClassifier("exponential", max_depth=1), 2),
+    "exponential, K classes": (BoostingClassifier("exponential", max_depth=1), 3),
+    "squared margin": (BoostingClassifier("squared", max_depth=1), 3),
     "real": (AdaBoostClassifier(), 2),
     "gentle": (AdaBoostClassifier(variant="gentle"), 2),
     "discrete": (AdaBoostClassifier(variant="discrete"), 2),
     "logit": (AdaBoostClassifier(variant="logit"), 2),
     "logit, K classes": (AdaBoostClassifier(variant="logit"), 3),
-    "gram": (BoostingRegressor(), 0),
-    "squared trees": (BoostingRegressor(max_depth=3), 0),
-    "newton": (BoostingRegressor("poisson", step="newton"), 0),
-    "line search": (BoostingRegressor("huber"), 0),
+    "gram": (BoostingRegressor(max_depth=1), 0),
+    "squared trees": (BoostingRegressor(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 0),
+    "newton": (BoostingRegressor("poisson", step="newton", max_depth=1), 0),
+    "line search": (BoostingRegressor("huber", max_depth=1), 0),
 }
 
 
@@ -69,8 +70,10 @@ def test_the_squared_loss_fits_the_residuals():
     """They have the mean 0, so that the intercept of the other fit is 0 as well."""
     score = SCORE - np.mean(SCORE - NUMBERS)
     for params in ({}, {"max_depth": 3}):
-        offset = BoostingRegressor(n_estimators=20, **params).fit(X, NUMBERS, init_score=score)
-        residual = BoostingRegressor(n_estimators=20, **params).fit(X, NUMBERS - score)
+        offset = BoostingRegressor(n_estimators=20, **plain(params)).fit(
+            X, NUMBERS, init_score=score
+        )
+        residual = BoostingRegressor(n_estimators=20, **plain(params)).fit(X, NUMBERS - score)
         np.testing.assert_allclose(offset.predict(X), residual.predict(X), rtol=1e-6, atol=1e-6)
 
 
@@ -78,7 +81,7 @@ def test_the_squared_loss_fits_the_residuals():
 def test_histories_are_losses_of_score_and_model(loss):
     y, y_val = np.exp(0.2 * NUMBERS), np.exp(0.2 * NUMBERS[:40])
     score = 0.1 * SCORE
-    estimator = BoostingRegressor(loss, n_estimators=8, metric=["loss", "mae"])
+    estimator = BoostingRegressor(loss, n_estimators=8, metric=["loss", "mae"], max_depth=1)
     estimator.fit(
         X, y, init_score=score, X_val=X[:40], y_val=y_val, init_score_val=score[:40]
     )  # fmt: skip
@@ -112,7 +115,7 @@ def test_adaboost_begins_with_the_weights_of_the_score(variant):
 def test_rows_that_are_held_out_keep_their_score():
     """A score that is right about every row: nothing is left to learn, and no loss to see."""
     score = 30.0 * (2.0 * Y - 1.0)
-    estimator = BoostingClassifier(n_estimators=3, early_stopping=True, random_state=0)
+    estimator = BoostingClassifier(n_estimators=3, early_stopping=True, random_state=0, max_depth=1)
     assert estimator.fit(X, Y, init_score=score).history_.validation.max() < 1e-9
 
 
@@ -120,11 +123,13 @@ def test_rows_that_are_held_out_keep_their_score():
 def test_scores_give_the_same_model_everywhere(place: Place, n_classes):
     X, y = problem(n_classes)
     score = np.random.default_rng(2).normal(size=(len(y), n_classes if n_classes > 2 else 1))
-    makers = [lambda: BoostingClassifier(n_estimators=5, max_depth=2)]
+    makers = [
+        lambda: BoostingClassifier(n_estimators=5, max_depth=2, min_samples_leaf=1, min_hessian=0.0)
+    ]
     if n_classes == 2:
         makers += [lambda: AdaBoostClassifier(n_estimators=5)]
     else:
-        makers += [lambda: BoostingClassifier("squared", n_estimators=5)]
+        makers += [lambda: BoostingClassifier("squared", n_estimators=5, max_depth=1)]
     for make in makers:
         here = make().fit(X, y, init_score=score)
         there = make().fit(place.put(X), place.put(y), init_score=place.put(score))
@@ -143,8 +148,10 @@ def test_rows_of_weight_zero_are_as_if_absent():
 
 
 def test_a_run_with_a_score_is_continued():
-    whole = BoostingClassifier(n_estimators=8).fit(X, Y, init_score=SCORE)
-    parts = BoostingClassifier(n_estimators=4, warm_start=True).fit(X, Y, init_score=SCORE)
+    whole = BoostingClassifier(n_estimators=8, max_depth=1).fit(X, Y, init_score=SCORE)
+    parts = BoostingClassifier(n_estimators=4, warm_start=True, max_depth=1).fit(
+        X, Y, init_score=SCORE
+    )
     parts.set_params(n_estimators=8)
     with pytest.raises(ValueError, match="init_score or the rows"):
         parts.fit(X, Y)
@@ -160,21 +167,21 @@ BAD: dict[str, tuple[Any, tuple, dict[str, Any], str]] = {
            {"init_score": np.zeros((160, 3))}, "variant='logit'"),
     "a learner": (AdaBoostClassifier(TheirTree()), (np.nan_to_num(X), Y),
                   {"init_score": SCORE}, "init_score is for boosting of stumps and trees"),
-    "too short": (BoostingClassifier(), (X, Y), {"init_score": SCORE[:9]},
+    "too short": (BoostingClassifier(max_depth=1), (X, Y), {"init_score": SCORE[:9]},
                   "X has 160 rows, init_score has 9"),
-    "no column a class": (BoostingClassifier(), (X, THREE), {"init_score": SCORE},
+    "no column a class": (BoostingClassifier(max_depth=1), (X, THREE), {"init_score": SCORE},
                           r"must have shape \(160, 3\): a value a row and class; got .*\(160,\)"),
-    "columns": (BoostingClassifier(), (X, Y), {"init_score": np.zeros((160, 2))},
+    "columns": (BoostingClassifier(max_depth=1), (X, Y), {"init_score": np.zeros((160, 2))},
                 r"must have shape \(160,\) or \(160, 1\): a value a row; got shape \(160, 2\)"),
-    "NaN": (BoostingRegressor(), (X, NUMBERS), {"init_score": SCORE * np.nan},
+    "NaN": (BoostingRegressor(max_depth=1), (X, NUMBERS), {"init_score": SCORE * np.nan},
             "init_score contains NaN"),
-    "text": (BoostingRegressor(), (X, NUMBERS), {"init_score": ["a"] * 160},
+    "text": (BoostingRegressor(max_depth=1), (X, NUMBERS), {"init_score": ["a"] * 160},
              "init_score must hold numbers"),
-    "none for validation": (BoostingClassifier(), (X, Y), {"init_score": SCORE, **VAL},
+    "none for validation": (BoostingClassifier(max_depth=1), (X, Y), {"init_score": SCORE, **VAL},
                             "init_score_val is None, but training has an init_score"),
-    "none for training": (BoostingClassifier(), (X, Y), {"init_score_val": SCORE, **VAL},
+    "none for training": (BoostingClassifier(max_depth=1), (X, Y), {"init_score_val": SCORE, **VAL},
                           "init_score_val is given, but training has none"),
-    "in a set": (BoostingClassifier(), (X, Y),
+    "in a set": (BoostingClassifier(max_depth=1), (X, Y),
                  {"init_score": SCORE, "eval_set": [(X, Y, None, SCORE[:3])]},
                  r"eval_set\[0\]\[0\] has 160 rows, eval_set\[0\]\[3\] has 3"),
 }  # fmt: skip
@@ -189,7 +196,7 @@ def test_wrong_scores_are_named(name):
 
 
 def test_eval_sets_have_scores_of_their_own():
-    estimator = BoostingClassifier(n_estimators=4, metric="log_loss")
+    estimator = BoostingClassifier(n_estimators=4, metric="log_loss", max_depth=1)
     estimator.fit(X, Y, init_score=SCORE, eval_set=[(X, Y, None, SCORE), (X, Y, None, 0 * SCORE)])
     evals = estimator.history_.evals
     F = [F + shift for shift in (SCORE, 0.0) for F in estimator.staged_decision_function(X)]

@@ -67,8 +67,10 @@ def test_default_parameters_are_the_documented_ones():
     assert AdaBoostClassifier().get_params() == {
         "estimator": None, "variant": "real", "multiclass": "shared", "n_estimators": 100,
         "learning_rate": 1.0,
-        "max_bins": 255, "missing": "abstain", "early_stopping": False,
-        "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
+        "max_bins": 255, "missing": "abstain", "calibrate": None,
+        "categorical_features": "from_dtype", "categorical_split": "subset",
+        "early_stopping": False,
+        "validation_fraction": 0.1, "n_iter_no_change": 100, "metric": None,
         "class_weight": None, "device": None,
         "n_jobs": None, "callbacks": None, "warm_start": False,
         "random_state": None,

@@ -13,6 +13,7 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.boosting.rebuild import Rebuild
+from tests.boosters import plain
 from tests.boosting.replaying import FITS, FOREIGN, problem
 from tests.places import Place
 
@@ -72,13 +73,19 @@ def test_learners_of_others_are_continued(name):
 
 
 def test_runs_on_a_device_are_continued(place: Place):
-    whole, parts = continued(BoostingClassifier(max_depth=2), place.put(X), place.put(Y))
+    whole, parts = continued(
+        BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+        place.put(X),
+        place.put(Y),
+    )
     assert_same(whole, parts)
 
 
 def test_categories_are_continued():
     frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(np.array(list("abcd") * 40))})
-    whole, parts = continued(BoostingClassifier(max_depth=2), frame, Y)
+    whole, parts = continued(
+        BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), frame, Y
+    )
     assert_same(whole, parts)
 
 
@@ -91,7 +98,7 @@ def test_draws_go_on_whatever_they_are_drawn_from(random_state):
 
     estimator = BoostingClassifier(
         subsample=0.5, max_features=2, early_stopping=True, n_iter_no_change=99, warm_start=True,
-        n_estimators=7, random_state=fresh(),
+        n_estimators=7, random_state=fresh(),max_depth=1
     )  # fmt: skip
     given = estimator.random_state
     parts = estimator.fit(X, Y)
@@ -111,7 +118,7 @@ def test_early_stopping_that_has_ended_a_fit_ends_it_again(early):
     noise = rng.integers(2, size=len(Y))
     val = {"X_val": rng.normal(size=X.shape), "y_val": noise}
     params = {"learning_rate": 1.0, "early_stopping": early, "n_iter_no_change": 3}
-    whole, parts = continued(BoostingClassifier(**params), X, noise, n=60, **val)
+    whole, parts = continued(BoostingClassifier(**plain(params)), X, noise, n=60, **val)
     assert_same(whole, parts)
     assert (parts.n_estimators_ < 30) == early
     patient = clone(whole).set_params(n_iter_no_change=9).fit(X, noise, **val)
@@ -122,7 +129,10 @@ def test_early_stopping_that_has_ended_a_fit_ends_it_again(early):
 def test_callbacks_hear_of_new_rounds_only():
     seen: list[int] = []
     estimator = BoostingRegressor(
-        n_estimators=3, warm_start=True, callbacks=[lambda info: seen.append(info.round)]
+        n_estimators=3,
+        warm_start=True,
+        callbacks=[lambda info: seen.append(info.round)],
+        max_depth=1,
     )
     estimator.fit(X, NUMBERS).set_params(n_estimators=6).fit(X, NUMBERS)
     assert seen == [1, 2, 3, 4, 5, 6]
@@ -148,7 +158,7 @@ def test_known_rounds_are_not_searched_again(monkeypatch):
     searched = []
     best = Rebuild.best
     monkeypatch.setattr(Rebuild, "best", lambda self: searched.append(0) or best(self))
-    estimator = BoostingClassifier(n_estimators=7, warm_start=True).fit(X, Y)
+    estimator = BoostingClassifier(n_estimators=7, warm_start=True, max_depth=1).fit(X, Y)
     assert len(searched) == 7
     estimator.set_params(n_estimators=10).fit(X, Y)
     assert len(searched) == 10
@@ -156,8 +166,8 @@ def test_known_rounds_are_not_searched_again(monkeypatch):
 
 def test_only_a_warm_start_keeps_rounds():
     """After a plain fit the next begins anew, with the same model."""
-    plain = BoostingClassifier(n_estimators=30).fit(X, Y)
-    kept = BoostingClassifier(n_estimators=30, warm_start=True).fit(X, Y)
+    plain = BoostingClassifier(n_estimators=30, max_depth=1).fit(X, Y)
+    kept = BoostingClassifier(n_estimators=30, warm_start=True, max_depth=1).fit(X, Y)
     assert len(pickle.dumps(plain)) < len(pickle.dumps(kept))
     plain.set_params(warm_start=True, n_estimators=40).fit(X, Y)
     kept.set_params(n_estimators=40).fit(X, Y)
@@ -168,16 +178,18 @@ def test_only_a_warm_start_keeps_rounds():
 
 
 def test_as_many_rounds_as_before_are_the_same_model():
-    estimator = BoostingClassifier(n_estimators=6, warm_start=True).fit(X, Y)
+    estimator = BoostingClassifier(n_estimators=6, warm_start=True, max_depth=1).fit(X, Y)
     before = estimator.model_
     assert estimator.fit(X, Y).model_ == before
 
 
 def test_metrics_may_change():
-    estimator = BoostingClassifier(n_estimators=4, warm_start=True)
+    estimator = BoostingClassifier(n_estimators=4, warm_start=True, max_depth=1)
     estimator.fit(X, Y, X_val=X, y_val=Y)
     estimator.set_params(n_estimators=8, metric="roc_auc", n_jobs=1).fit(X, Y, X_val=X, y_val=Y)
-    whole = BoostingClassifier(n_estimators=8, metric="roc_auc").fit(X, Y, X_val=X, y_val=Y)
+    whole = BoostingClassifier(n_estimators=8, metric="roc_auc", max_depth=1).fit(
+        X, Y, X_val=X, y_val=Y
+    )
     np.testing.assert_array_equal(estimator.history_.validation, whole.history_.validation)
 
 
@@ -194,7 +206,7 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple, str]] = {
     "fewer rounds": ({"n_estimators": 5}, (X, Y), "n_estimators must be at least 6, the rounds"),
     "another rate": ({"learning_rate": 0.2}, (X, Y), "learning_rate was 0.1 and is 0.2"),
     "another depth and seed": (
-        {"max_depth": 2, "random_state": 4}, (X, Y), "max_depth was None and is 2, random_state",
+        {"max_depth": 2, "random_state": 4}, (X, Y), "max_depth was 1 and is 2, random_state",
     ),
     "another loss": ({"loss": "exponential"}, (X, Y), "loss was 'logistic' and is 'exponential'"),
     "fewer features": ({}, (X[:, :3], Y), "X had 5 features then, and has 3 now"),
@@ -211,7 +223,9 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple, str]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_are_refused_in_words(name):
     params, data, message = CHANGES[name]
-    estimator = BoostingClassifier(n_estimators=6, warm_start=True, random_state=0).fit(X, Y)
+    estimator = BoostingClassifier(
+        n_estimators=6, warm_start=True, random_state=0, max_depth=1
+    ).fit(X, Y)
     before = estimator.model_
     estimator.set_params(**({"n_estimators": 9} | params))
     with pytest.raises(ValueError, match=message):

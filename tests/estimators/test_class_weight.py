@@ -34,9 +34,13 @@ ESTIMATORS: dict[str, Any] = {
     "AdaBoost of trees": AdaBoostClassifier(
         DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=0
     ),
-    "stumps": BoostingClassifier(n_estimators=6),
-    "boosted trees": BoostingClassifier(n_estimators=6, max_depth=3),
-    "early stopping": BoostingClassifier(n_estimators=9, early_stopping=True, random_state=0),
+    "stumps": BoostingClassifier(n_estimators=6, max_depth=1),
+    "boosted trees": BoostingClassifier(
+        n_estimators=6, max_depth=3, min_samples_leaf=1, min_hessian=0.0
+    ),
+    "early stopping": BoostingClassifier(
+        n_estimators=9, early_stopping=True, random_state=0, max_depth=1
+    ),
     "tree": DecisionTreeClassifier(max_depth=4),
     "bagging": BaggingClassifier(n_estimators=4, random_state=0),
     "bagging without weights": BaggingClassifier(GaussianNB(), 4, random_state=0),

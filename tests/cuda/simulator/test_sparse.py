@@ -45,7 +45,9 @@ def test_codes_are_those_of_the_dense_rows(n_values: int, layout: Layout | None)
     "estimator",
     [
         AdaBoostClassifier(n_estimators=2, max_bins=7, n_jobs=1),
-        BoostingClassifier(n_estimators=2, max_depth=2, max_bins=7, n_jobs=1),
+        BoostingClassifier(
+            n_estimators=2, max_depth=2, max_bins=7, n_jobs=1, min_samples_leaf=1, min_hessian=0.0
+        ),
         DecisionTreeRegressor(max_depth=2, n_jobs=1),
         RandomForestClassifier(2, max_depth=2, random_state=0, n_jobs=1),
     ],
