@@ -166,6 +166,7 @@ def test_large_nodes_and_threads_find_the_same_trees():
             n_estimators=3,
             max_depth=6,
             interaction_cst=cst,
+            early_stopping=False,
             n_jobs=jobs,
             min_samples_leaf=1,
             min_hessian=0.0,
@@ -178,6 +179,7 @@ def test_large_nodes_and_threads_find_the_same_trees():
                 n_estimators=3,
                 max_depth=6,
                 interaction_cst=cst,
+                early_stopping=False,
                 min_samples_leaf=1,
                 min_hessian=0.0,
             ).fit(X, y)
