@@ -128,10 +128,8 @@ class Trees:
         scale = 1.0  # conditions are those of losses with halved squares, as they mostly are
         if gradients.step == "newton" and not gradients.flat:
             scale = gradients.problem.loss.times_half
-        least, l2 = (
-            scale * amount / gradients.units[1] / gradients.format.weight_unit
-            for amount in (self.size.min_hessian, self.size.l2)
-        )
+        unit = gradients.units[1], gradients.format.weight_unit
+        least, l2 = (_in_units(scale * a, *unit) for a in (self.size.min_hessian, self.size.l2))
         least = math.ceil(min(least, MOST_WEIGHT))
         self.rule = replace(self.rule, min_weight=least, l2=l2)
         self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
@@ -233,6 +231,13 @@ class Trees:
 
         weight = grown.sums[:, : values.shape[0]].sum(axis=1).astype(np.float64)
         return to_nodes(grown, thresholds, values.T, np.zeros(len(weight)), weight)
+
+
+def _in_units(amount: float, unit: float, weight: float) -> float:
+    """An amount of second derivatives in units of the round; weights may be as small as nothing."""
+    if amount == 0.0:
+        return 0.0
+    return amount / unit / weight if weight > 0.0 else math.inf
 
 
 def _no_nodes(n_outputs: int) -> Nodes:

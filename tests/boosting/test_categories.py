@@ -538,7 +538,7 @@ def test_frames_give_the_same_model_and_predictions_as_their_codes(kind, size):
     sorted_place = np.argsort(np.argsort(COLOURS))  # a label's number is its place when sorted
     X = data.X.copy()
     X[:, 2] = sorted_place[X[:, 2].astype(int)]
-    codes = kind(categorical_features=CATEGORICAL, **params).fit(X, data.y)
+    codes = kind(categorical_features=CATEGORICAL, **plain(params)).fit(X, data.y)
     assert codes.model_ == fits[0].model_
     for frame, fitted in product(frames, fits):
         np.testing.assert_array_equal(fitted.predict(frame), codes.predict(X))
@@ -619,8 +619,8 @@ def test_validation_losses_are_those_of_the_stages(frame, engine):
     params: dict[str, Any] = {} if frame else {"categorical_features": CATEGORICAL}
     X, X_val = (frame(d) if frame else d.X for d in (train, other))
     model = BoostingClassifier(
-        n_estimators=60, learning_rate=0.5, early_stopping=True, n_iter_no_change=4,
-        **plain(params, max_depth=3),
+        n_estimators=60, learning_rate=0.5, n_iter_no_change=4,
+        **plain(params, max_depth=3, early_stopping=True),
     ).fit(X, train.y, X_val=X_val, y_val=other.y)  # fmt: skip
     history = model.validation_loss_
     assert model.n_estimators_ == len(model.model_) == history.argmin() + 1 < 60
@@ -636,7 +636,8 @@ def test_categories_of_rows_that_are_held_out_are_unknown():
     seed = next(s for s in range(100) if 0 in stratified_holdout(none, items, 1, 0.1, s))
     held_out = stratified_holdout(none, items, 1, 0.1, seed)
     params = {"max_depth": 3, "categorical_features": CATEGORICAL, "random_state": seed}
-    model = BoostingRegressor(early_stopping=True, n_estimators=40, **plain(params)).fit(X, data.y)
+    stopped = plain(params, early_stopping=True)
+    model = BoostingRegressor(n_estimators=40, **stopped).fit(X, data.y)
     rest = np.delete(np.arange(300), held_out)
     alone = BoostingRegressor(n_estimators=model.n_estimators_, **plain(params)).fit(
         X[rest], data.y[rest]

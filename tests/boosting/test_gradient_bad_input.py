@@ -298,7 +298,7 @@ def test_ctrl_c_leaves_a_fitted_estimator_as_it_was(kind):
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_prediction_before_fit_and_with_wrong_features_is_refused(kind):
-    name = ESTIMATORS[kind].__name__
+    name = ESTIMATORS[kind].func.__name__
     with pytest.raises(NotFittedError, match=f"{name} instance is not fitted"):
         ESTIMATORS[kind]().predict(X)
     with pytest.raises(NotFittedError, match=f"{name} instance is not fitted"):
