@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +49,7 @@ def split_of(histograms: Any, groups: int, wanted: Any) -> Any:
     split = histograms.split(scale(groups), wanted)
     if split is None:
         return None
-    return [np.asarray(v).tolist() for v in astuple(split)]
+    return [np.asarray(v).tolist() for v in split]
 
 
 def sums_by_class(histograms: Any, codes: Codes) -> np.ndarray:
