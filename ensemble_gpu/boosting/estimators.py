@@ -165,7 +165,7 @@ _SHARED = """
 
 
 _NUMBERS: dict[str, Any] = {
-    "rounds": ROUNDS, "cap": MOST_ROUNDS, "depth": 6, "leaf": TREE_CONDITIONS[0],
+    "rounds": ROUNDS, "cap": MOST_ROUNDS, "leaf": TREE_CONDITIONS[0],
     "hessian": TREE_CONDITIONS[1], "l2": TREE_CONDITIONS[2], "auto": AUTO_ROWS,
 }  # fmt: skip
 
@@ -276,7 +276,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
         in bags).""" + (
         _SHARED.format(
-            rate=0.1, step="newton", prediction="probabilities", classes=", classes_",
+            rate=0.1, depth=4, step="newton", prediction="probabilities", classes=", classes_",
             class_weight=_CLASS_WEIGHT,
             metrics=_CLASS_METRICS,
             **_NUMBERS,
@@ -291,7 +291,7 @@ class BoostingClassifier(BoostedClassifier, _GradientBoosting):
         n_estimators: int | None = None,
         learning_rate: float = 0.1,
         step: str = "newton",
-        max_depth: int | None = 6,
+        max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
         min_hessian: float | None = None,
@@ -414,6 +414,7 @@ class BoostingRegressor(BoostedRegressor, _GradientBoosting):
         Which quantile loss="quantile" estimates; None: the median.""" + (
         _SHARED.format(
             rate=0.1,
+            depth=6,
             step="line_search",
             prediction="predictions",
             classes="",

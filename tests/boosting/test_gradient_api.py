@@ -292,7 +292,7 @@ def test_a_regressor_on_another_library_is_that_of_numpy(library, loss, dtype):
 # --- scikit-learn's tools --------------------------------------------------------------------
 
 GRADIENT = {
-    "n_estimators": None, "learning_rate": 0.1, "max_depth": 6, "max_leaf_nodes": None,
+    "n_estimators": None, "learning_rate": 0.1, "max_leaf_nodes": None,
     "min_samples_leaf": None, "min_hessian": None, "l2_regularization": None, "subsample": 1.0,
     "n_bags": 1, "max_features": None, "monotonic_cst": None, "interaction_cst": None,
     "max_bins": 255, "categorical_features": "from_dtype", "categorical_split": "subset",
@@ -305,8 +305,9 @@ GRADIENT = {
 
 def test_default_parameters_are_the_documented_ones():
     own = {"loss": "logistic", "stump": "real", "step": "newton", "class_weight": None}
+    own["max_depth"] = 4
     assert BoostingClassifier().get_params() == {**GRADIENT, **own}
-    own = {"loss": "squared", "quantile": None, "step": "line_search"}
+    own = {"loss": "squared", "quantile": None, "step": "line_search", "max_depth": 6}
     assert BoostingRegressor().get_params() == {**GRADIENT, **own}
 
 
