@@ -226,7 +226,11 @@ def test_a_rare_category_among_many_rows_is_told_from_all_others():
     rare = np.setdiff1d(np.arange(n), sample_positions(n))[0]  # a sample for edges lacks it
     x[rare] = 1.0
     model = BoostingRegressor(
-        n_estimators=1, learning_rate=1.0, categorical_features=[0], max_depth=1
+        n_estimators=1,
+        learning_rate=1.0,
+        categorical_features=[0],
+        max_depth=1,
+        early_stopping=False,
     )
     model.fit(x[:, None], np.where(x == 1.0, 1000.0, 0.0))
     np.testing.assert_allclose(model.predict([[0.0], [1.0], [2.0]]), [0.0, 1000.0, 0.0], atol=1e-3)

@@ -23,7 +23,7 @@ from ensemble_gpu.kernels.cpu.trees import level_grower, pair_splits, splits
 
 # Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
 # kernels/cpu/trees/grower.py), and of one whose nodes do not.
-LARGE, SMALL = 10_000, 3000
+LARGE, SMALL = 9000, 3000
 
 # Whole trees; large and small nodes of two statistics; large and small nodes in general; small
 # nodes of several classes.
