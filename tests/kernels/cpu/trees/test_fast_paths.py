@@ -23,7 +23,7 @@ from ensemble_gpu.kernels.cpu.trees import level_grower, pair_splits, splits
 
 # Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
 # kernels/cpu/trees/grower.py), and of one whose nodes do not.
-LARGE, SMALL = 9000, 3000
+LARGE, SMALL = 10_000, 3000
 
 # Whole trees; large and small nodes of two statistics; large and small nodes in general; small
 # nodes of several classes.
@@ -78,7 +78,13 @@ def test_trees_of_a_forest_grow_whole_levels_at_once(forest, calls):
 
 def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
     BoostingRegressor(
-        n_estimators=2, max_depth=6, max_features=2, n_jobs=1, min_samples_leaf=1, min_hessian=0.0
+        n_estimators=2,
+        max_depth=6,
+        max_features=2,
+        n_jobs=1,
+        min_samples_leaf=1,
+        min_hessian=0.0,
+        early_stopping=False,
     ).fit(*rows(LARGE))
     assert calls == 2 * ["grow_levels"]
 
@@ -86,10 +92,19 @@ def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0),
-        BoostingRegressor(n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0),
+        BoostingClassifier(
+            n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0, early_stopping=False
+        ),
         BoostingRegressor(
-            n_estimators=2, max_leaf_nodes=40, max_depth=None, min_samples_leaf=1, min_hessian=0.0
+            n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0, early_stopping=False
+        ),
+        BoostingRegressor(
+            n_estimators=2,
+            max_leaf_nodes=40,
+            max_depth=None,
+            min_samples_leaf=1,
+            min_hessian=0.0,
+            early_stopping=False,
         ),
         DecisionTreeClassifier(),
         DecisionTreeClassifier(max_leaf_nodes=40),
