@@ -25,7 +25,7 @@ def data(n_classes: int, missing: float, n: int = 36) -> tuple[np.ndarray, np.nd
 def fitted(engine: str, X: np.ndarray, y: np.ndarray, weights: Any, **parameters: Any) -> Any:
     parameters = {"n_estimators": ROUNDS, "max_bins": 7, "n_jobs": 1, **parameters}
     with use_engine(engine):
-        model = AdaBoostClassifier(**parameters).fit(X, y, sample_weight=weights)
+        model = AdaBoostClassifier(calibrate=False, **parameters).fit(X, y, sample_weight=weights)
     assert model.engine_ == engine
     return model
 
