@@ -36,7 +36,7 @@ from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.learners.tree import Size
+from ensemble_gpu.learners.tree import Size, splits_once
 from ensemble_gpu.losses import (
     Exponential,
     Loss,
@@ -220,9 +220,9 @@ class _GradientBoosting(BoostedEstimator):
     @property
     def _size(self) -> Size:
         """The size of the trees; what is None depends on whether they are stumps."""
-        stump = self.max_depth == 1 or self.max_leaf_nodes == 2
         given = self.min_samples_leaf, self.min_hessian, self.l2_regularization
-        defaults = NO_CONDITIONS if stump else TREE_CONDITIONS
+        once = splits_once(self.max_depth, self.max_leaf_nodes)
+        defaults = NO_CONDITIONS if once else TREE_CONDITIONS
         rows, hessian, l2 = (d if g is None else g for g, d in zip(given, defaults, strict=True))
         return Size(self.max_depth, self.max_leaf_nodes, int(rows), float(hessian), float(l2))
 

@@ -37,6 +37,11 @@ MOST_WEIGHT = 2.0**62
 LEAST_GAIN = float(np.finfo(np.float64).smallest_subnormal)
 
 
+def splits_once(max_depth: int | None, max_leaf_nodes: int | None) -> bool:
+    """Whether a tree of this size is a single split."""
+    return max_depth == 1 or max_leaf_nodes == 2
+
+
 @dataclass(frozen=True)
 class Size:
     """How large a tree may become (None: no limit), and what holds its leaves back.
@@ -53,8 +58,8 @@ class Size:
     @property
     def stump(self) -> bool:
         """A single split without conditions, which has strategies of its own."""
-        lone = self.max_depth == 1 or self.max_leaf_nodes == 2
-        return lone and self.min_samples_leaf == 1 and self.min_hessian == self.l2 == 0.0
+        free = self.min_samples_leaf == 1 and self.min_hessian == self.l2 == 0.0
+        return free and splits_once(self.max_depth, self.max_leaf_nodes)
 
 
 @dataclass(frozen=True)
