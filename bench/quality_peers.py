@@ -77,8 +77,8 @@ class Contestant:
         """X in the form that the package wants."""
         if self.package != "catboost":
             return X
-        names = X.select_dtypes("category").columns
-        return X.assign(**{name: X[name].astype(object).fillna("missing") for name in names})
+        texts = X.select_dtypes("category").astype(object).fillna("missing")
+        return pd.concat([X.drop(columns=texts.columns), texts], axis=1)[list(X.columns)]
 
 
 def _as_numbers(numbers: Any) -> Pipeline:

@@ -10,6 +10,7 @@ from ensemble_gpu import (
     RandomForestClassifier,
 )
 from ensemble_gpu.diagnostics import after, margins, staged_errors, training_error_bound
+from tests.boosters import plain
 
 VARIANTS = ("real", "discrete", "gentle")
 
@@ -172,9 +173,7 @@ def test_after_needs_a_fitted_estimator():
 
 def test_boosted_trees_have_errors_and_no_margins(two_classes):
     X, y = two_classes
-    model = BoostingClassifier(
-        n_estimators=4, max_depth=2, min_samples_leaf=1, min_hessian=0.0
-    ).fit(X, y)
+    model = BoostingClassifier(**plain(n_estimators=4, max_depth=2)).fit(X, y)
     errors = staged_errors(model, X, y)
     assert errors.shape == (4,)
     assert errors[-1] == np.mean(model.predict(X) != y)

@@ -74,7 +74,7 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     n_estimators: int | None
-    learning_rate: float
+    learning_rate: float | None
     max_bins: int | None
     early_stopping: bool | str
     validation_fraction: float
@@ -201,7 +201,6 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         self._check_rounds()
         check_flag("warm_start", self.warm_start)
         check_integer("n_iter_no_change", self.n_iter_no_change, 1)
-        check_real("learning_rate", self.learning_rate, 0.0)
         check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
         check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
         check_jobs(self.n_jobs)
@@ -213,9 +212,14 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
             raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
         check_device(self.device)
 
+    def _resolved(self) -> dict[str, Any]:
+        """What rounds are made with, of the parameters that may be left to the estimator."""
+        return {}
+
     def _check_rounds(self) -> None:
         check_flag("early_stopping", self.early_stopping)
         check_integer("n_estimators", self.n_estimators, 1)
+        check_real("learning_rate", self.learning_rate, 0.0)
 
     def _fit(self, given: Given, run: Run | None, random_state: Any) -> None:
         reading = read(self, given.X, given.y, given.sample_weight, given.init_score)
@@ -252,18 +256,17 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         self.engine_ = engine.name
 
     def _decide_rounds(self, n_rows: int) -> None:
-        """Whether validation rows end the fit, and the rounds at most."""
+        """Whether validation rows end the fit, the rounds at most, and how much each adds."""
         self._stops_early = bool(self.early_stopping)
-        self._n_rounds = int(self.n_estimators or 0)
+        self._n_rounds, self._rate = int(self.n_estimators or 0), float(self.learning_rate or 0.0)
 
     def _begun(self, data: TrainingData, plan: Plan, random_state: Any) -> Run:
         """A run that can be continued, before its first round."""
         return Run((), parameters_of(self), random_state, Shape.of(self), checksum(data, plan))
 
-    def _binned(self, data: TrainingData, n_ranges: int | None) -> Binned:
-        """The training rows in the layout of a plan (data/rows.py)."""
-        draws = getattr(self, "subsample", 1.0) < 1.0
-        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=draws)
+    def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
+        """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""
+        return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=keyed)
 
     def _validation(
         self, plan: Plan, held_out: dict[str, Rows], stop_on: Any, where: Where, home: Where

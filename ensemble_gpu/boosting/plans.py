@@ -106,7 +106,7 @@ class DescentParameters:
         )
         return cls(
             estimator._n_rounds,
-            float(estimator.learning_rate),
+            estimator._rate,
             step,
             float(subsample),
             seed,
@@ -184,7 +184,7 @@ def _rescale(
         layout,
         rule,
         Criterion(rule.kind, np.zeros(layout.n_groups), learn, n_thresholds),
-        float(estimator.learning_rate),
+        estimator._rate,
         prepared.lightest,
         vote_loss,
         prepared.loss,

@@ -224,7 +224,7 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
     least = 0.5 * _lightest(rows, where) if estimator.variant == "real" else None
     voice = Voice(n_classes, least)
     seed = draw_seed(estimator.random_state)
-    rate = float(estimator.learning_rate)
+    rate = estimator._rate
     return Plan(
         Reweigh(_told_of(data.categories, estimator.estimator), rows, voice, rate, seed, where),
         Members(voice, estimator.n_features_in_),

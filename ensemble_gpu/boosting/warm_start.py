@@ -74,7 +74,7 @@ class Run:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters that rounds depend on; of an estimator among them its class and its own."""
     found = {}
-    for name, value in estimator.get_params(deep=True).items():
+    for name, value in {**estimator.get_params(deep=True), **estimator._resolved()}.items():
         last = name.split("__")[-1]
         if name in FREE or last in FREE_EVERYWHERE:
             continue

@@ -65,9 +65,14 @@ def check_amount(name: str, value: Any, low: int, others: tuple[Any, ...] = ()) 
         raise ValueError(message)
 
 
-def check_real(name: str, value: Any, above: float, high: float = math.inf) -> None:
-    """Above `above`, at most `high`, finite."""
+def check_real(
+    name: str, value: Any, above: float, high: float = math.inf, others: tuple[Any, ...] = ()
+) -> None:
+    """Above `above`, at most `high`, finite, or one of the `others`."""
+    if _is_one_of(value, others):
+        return
     allowed = f"> {above:g}" if high == math.inf else f"in ({above:g}, {high:g}]"
+    allowed = _either([allowed, *map(repr, others)])
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number {allowed}; got {value!r}.")
     if not (above < float(value) <= high) or math.isinf(value):
@@ -126,8 +131,8 @@ def check_signs(monotonic_cst: Any, n_features: int, names: Any | None) -> np.nd
     return signs.astype(np.int64)
 
 
-def check_max_features(m: Any) -> None:
-    check_amount("max_features", m, 1, ("sqrt", "log2", None))
+def check_max_features(m: Any, others: tuple[Any, ...] = ()) -> None:
+    check_amount("max_features", m, 1, ("sqrt", "log2", *others, None))
 
 
 def count_features(max_features: Any, p: int) -> int:

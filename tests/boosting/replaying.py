@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
 from ensemble_gpu.boosting.loop import boost, replay
 from ensemble_gpu.boosting.strategy import Plan
+from tests.boosters import plain
 
 
 class Resampled(GaussianNB):
@@ -43,12 +44,12 @@ FITS: dict[str, tuple[Any, int]] = {
         BoostingRegressor("quantile", quantile=0.8, subsample=0.6, random_state=1, max_depth=1), 0,
     ),
     "line search": (BoostingRegressor("huber", max_depth=1), 0),
-    "trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
+    "trees": (BoostingClassifier(**plain(max_depth=3)), 2),
     "trees, rows and features drawn": (
-        BoostingRegressor(max_leaf_nodes=5, max_depth=None, min_samples_leaf=1, min_hessian=0.0,
-                          subsample=0.5, max_features=2, random_state=3), 0,
+        BoostingRegressor(**plain(max_leaf_nodes=5, subsample=0.5, max_features=2, random_state=3)),
+        0,
     ),
-    "trees, K classes": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "trees, K classes": (BoostingClassifier(**plain(max_depth=2)), 3),
     "bags of stumps": (
         BoostingClassifier(max_depth=1, n_bags=3, subsample=0.5, max_features=2, random_state=3), 2,
     ),

@@ -26,12 +26,10 @@ STOPPED: dict[str, Any] = {
 }  # fmt: skip
 FITS = {
     "subsample, stumps": BoostingClassifier(subsample=0.5, n_estimators=12, max_depth=1),
-    "subsample, trees": BoostingClassifier(
-        subsample=0.5, n_estimators=8, max_depth=3, min_samples_leaf=1, min_hessian=0.0
-    ),
+    "subsample, trees": BoostingClassifier(**plain(subsample=0.5, n_estimators=8, max_depth=3)),
     "subsample, numbers": BoostingRegressor(subsample=0.6, n_estimators=12, max_depth=1),
     "subsample, line search": BoostingRegressor(
-        "huber", subsample=0.6, n_estimators=6, max_depth=2, min_samples_leaf=1, min_hessian=0.0
+        "huber", **plain(subsample=0.6, n_estimators=6, max_depth=2)
     ),
     "stopped": BoostingClassifier(**plain(STOPPED)),
     "stopped, numbers": BoostingRegressor(**plain(STOPPED, max_depth=2)),
@@ -97,12 +95,7 @@ def test_many_rows_in_another_order_give_the_same_model():
     mixed = rng.permutation(n)
     for weights in (None, rng.integers(1, 4, size=n).astype(np.float64)):
         model = BoostingClassifier(
-            n_estimators=4,
-            subsample=0.3,
-            random_state=0,
-            max_depth=2,
-            min_samples_leaf=1,
-            min_hessian=0.0,
+            **plain(n_estimators=4, subsample=0.3, random_state=0, max_depth=2)
         )
         expected = fitted(model, big, y, weights)
         other = None if weights is None else weights[mixed]

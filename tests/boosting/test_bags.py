@@ -16,6 +16,7 @@ from ensemble_gpu.data.bags import learner_seed, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
+from tests.boosters import plain
 from tests.places import DEVICE
 
 B = 3
@@ -48,27 +49,23 @@ FITS: dict[str, tuple[Any, int]] = {
     "line search": (BoostingRegressor("huber", max_depth=1), 0),
     "kinks": (BoostingRegressor("quantile", quantile=0.7, max_depth=1), 0),
     "exponential": (
-        BoostingClassifier("exponential", max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+        BoostingClassifier("exponential", **plain(max_depth=2)),
         2,
     ),
     "exponential, not AdaBoost": (BoostingClassifier("exponential", max_depth=1), 2),
-    "trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
-    "trees, K classes": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "trees": (BoostingClassifier(**plain(max_depth=3)), 2),
+    "trees, K classes": (BoostingClassifier(**plain(max_depth=2)), 3),
     "trees, squared": (
-        BoostingRegressor(max_leaf_nodes=6, max_depth=None, min_samples_leaf=1, min_hessian=0.0),
+        BoostingRegressor(**plain(max_leaf_nodes=6)),
         0,
     ),
     "trees, rows and features drawn": (
-        BoostingRegressor(
-            max_depth=3, subsample=0.7, max_features=2, min_samples_leaf=1, min_hessian=0.0
-        ),
+        BoostingRegressor(**plain(max_depth=3, subsample=0.7, max_features=2)),
         0,
     ),
-    "large leaves": (BoostingRegressor(max_depth=3, min_samples_leaf=10, min_hessian=0.0), 0),
+    "large leaves": (BoostingRegressor(**plain(max_depth=3, min_samples_leaf=10)), 0),
     "categories": (
-        BoostingClassifier(
-            max_depth=3, categorical_features=[1, 2], min_samples_leaf=1, min_hessian=0.0
-        ),
+        BoostingClassifier(**plain(max_depth=3, categorical_features=[1, 2])),
         2,
     ),
 }
@@ -196,9 +193,15 @@ def test_early_stopping_watches_the_average_of_all_bags():
     X, y = load_breast_cancer(return_X_y=True)
     X, X_val, y, y_val = train_test_split(X, y, random_state=0)
     model = BoostingClassifier(
-        n_estimators=300, max_depth=4, learning_rate=0.3, n_bags=B, early_stopping=True,
-        random_state=0,min_samples_leaf=1, min_hessian=0.0
-    ).fit(X, y, X_val=X_val, y_val=y_val)  # fmt: skip
+        **plain(
+            n_estimators=300,
+            max_depth=4,
+            learning_rate=0.3,
+            n_bags=B,
+            early_stopping=True,
+            random_state=0,
+        )
+    ).fit(X, y, X_val=X_val, y_val=y_val)
     assert model.n_estimators_ == model.model_.n_rounds < 300
     assert len(model.model_) == B * model.n_estimators_
     staged = [log_loss(y_val, p) for p in model.staged_predict_proba(X_val)]
@@ -230,13 +233,7 @@ def test_a_bag_that_has_learnt_all_waits_for_the_others():
     X = np.arange(12.0)[:, None] // 11.0
     y = np.where(np.arange(12) == 11, 1.0, 0.0)
     model = BoostingRegressor(
-        n_estimators=6,
-        max_depth=2,
-        learning_rate=1.0,
-        n_bags=6,
-        random_state=0,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(n_estimators=6, max_depth=2, learning_rate=1.0, n_bags=6, random_state=0)
     ).fit(X, y)
     assert model.stop_reason_ == "no tree lowers the loss any further in any bag"
     assert 0 < len(model.model_) < 6 * model.n_estimators_
@@ -260,21 +257,12 @@ def test_a_class_that_is_missing_from_a_bag_is_no_harm(loss):
     step = "constant" if loss == "hinge" else "newton"
     for depth in (1, 2):
         model = BoostingClassifier(
-            loss,
-            n_estimators=5,
-            step=step,
-            max_depth=depth,
-            n_bags=8,
-            random_state=0,
-            min_samples_leaf=1,
-            min_hessian=0.0,
+            loss, **plain(n_estimators=5, step=step, max_depth=depth, n_bags=8, random_state=0)
         ).fit(X, y)
         p = model.predict_proba(X)
         assert np.isfinite(p).all()
         assert (p[9, 1] > p[:5, 1]).all()
-    three = BoostingClassifier(
-        n_estimators=5, max_depth=2, n_bags=4, random_state=0, min_samples_leaf=1, min_hessian=0.0
-    )
+    three = BoostingClassifier(**plain(n_estimators=5, max_depth=2, n_bags=4, random_state=0))
     p = three.fit(X, np.array([0] * 5 + [1] * 4 + [2])).predict_proba(X)
     assert np.isfinite(p).all()
 
@@ -284,12 +272,7 @@ def test_bags_lower_the_loss_on_rows_that_were_held_out():
     loss = {}
     for n_bags in (1, 8):
         model = BoostingClassifier(
-            max_depth=4,
-            n_estimators=40,
-            n_bags=n_bags,
-            random_state=0,
-            min_samples_leaf=1,
-            min_hessian=0.0,
+            **plain(max_depth=4, n_estimators=40, n_bags=n_bags, random_state=0)
         )
         folds = StratifiedKFold(4, shuffle=True, random_state=0)
         p = cross_val_predict(model, X, y, cv=folds, method="predict_proba")
@@ -307,16 +290,10 @@ def test_a_bad_number_of_bags_is_refused(n_bags):
 def test_bags_work_on_real_sets_with_weights_and_missing_values():
     X, y = load_wine(return_X_y=True)
     weights = np.random.default_rng(0).gamma(2.0, size=len(y))
-    model = BoostingClassifier(
-        n_bags=2, n_estimators=20, max_depth=3, random_state=0, min_samples_leaf=1, min_hessian=0.0
-    )
+    model = BoostingClassifier(**plain(n_bags=2, n_estimators=20, max_depth=3, random_state=0))
     assert model.fit(with_holes(X), y, weights).score(X, y) > 0.95
     X, y = load_diabetes(return_X_y=True)
     assert (
-        BoostingRegressor(
-            n_bags=2, max_depth=3, random_state=0, min_samples_leaf=1, min_hessian=0.0
-        )
-        .fit(X, y)
-        .score(X, y)
+        BoostingRegressor(**plain(n_bags=2, max_depth=3, random_state=0)).fit(X, y).score(X, y)
         > 0.5
     )

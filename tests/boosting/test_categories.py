@@ -241,11 +241,7 @@ def test_missing_categories_learn_a_side_and_unknown_ones_take_it():
     gone = np.isnan(data.X[:, 3])
     y = data.y + 4.0 * gone
     model = BoostingRegressor(
-        categorical_features=CATEGORICAL,
-        max_depth=3,
-        n_estimators=30,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(categorical_features=CATEGORICAL, max_depth=3, n_estimators=30)
     )
     model.fit(data.X, y)
     assert np.mean((model.predict(data.X) - y)[gone] ** 2) < 0.5
@@ -262,12 +258,12 @@ def test_missing_categories_learn_a_side_and_unknown_ones_take_it():
 def test_numbers_beside_categories_stay_monotone():
     data = mixed()
     model = BoostingRegressor(
-        categorical_features=CATEGORICAL,
-        max_depth=4,
-        n_estimators=20,
-        monotonic_cst=[1, 0, 0, 0],
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(
+            categorical_features=CATEGORICAL,
+            max_depth=4,
+            n_estimators=20,
+            monotonic_cst=[1, 0, 0, 0],
+        )
     ).fit(data.X, data.y)
     rows = data.X[:30].repeat(25, axis=0)
     rows[:, 0] = np.tile(np.linspace(-3.0, 3.0, 25), 30)
@@ -656,12 +652,7 @@ def test_callbacks_are_told_which_categories_go_left(kind_of_rows):
     X: Any = pandas_frame(data) if kind_of_rows == "labels" else data.X
     given = "from_dtype" if kind_of_rows == "labels" else CATEGORICAL
     model = BoostingClassifier(
-        max_depth=2,
-        n_estimators=12,
-        callbacks=[seen.append],
-        categorical_features=given,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(max_depth=2, n_estimators=12, callbacks=[seen.append], categorical_features=given)
     ).fit(X, data.y)
     forest = model.model_
     roots = forest.nodes.subset[forest.starts] >= 0
@@ -720,14 +711,7 @@ CHECKED = [
     BoostingClassifier(
         categorical_features=[], categorical_split="single", n_estimators=5, max_depth=1
     ),
-    BoostingRegressor(
-        categorical_features=None,
-        max_leaf_nodes=5,
-        n_estimators=10,
-        max_depth=None,
-        min_samples_leaf=1,
-        min_hessian=0.0,
-    ),
+    BoostingRegressor(**plain(categorical_features=None, max_leaf_nodes=5, n_estimators=10)),
 ]
 
 

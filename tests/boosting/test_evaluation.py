@@ -8,6 +8,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score, root_m
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, RoundInfo
 from ensemble_gpu.boosting.evaluation import watched_metrics
+from tests.boosters import plain
 from tests.boosting.test_watching import noisy, noisy_numbers
 from tests.places import Place
 
@@ -16,7 +17,7 @@ NUMBERS, OTHERS = noisy_numbers(1), noisy_numbers(2, 90)
 CLASSIFIERS = [
     AdaBoostClassifier(n_estimators=12, calibrate=False),
     BoostingClassifier(n_estimators=12, max_depth=1),
-    BoostingClassifier(n_estimators=12, max_depth=3, min_samples_leaf=1, min_hessian=0.0),
+    BoostingClassifier(**plain(n_estimators=12, max_depth=3)),
     BoostingClassifier("squared", n_estimators=12, max_depth=1),
 ]
 

@@ -292,14 +292,14 @@ def test_a_regressor_on_another_library_is_that_of_numpy(library, loss, dtype):
 # --- scikit-learn's tools --------------------------------------------------------------------
 
 GRADIENT = {
-    "n_estimators": None, "learning_rate": 0.1, "max_leaf_nodes": None,
-    "min_samples_leaf": None, "min_hessian": None, "l2_regularization": None, "subsample": 1.0,
-    "n_bags": 1, "max_features": None, "monotonic_cst": None, "interaction_cst": None,
+    "n_estimators": None, "learning_rate": None, "max_leaf_nodes": None,
+    "min_samples_leaf": None, "min_hessian": None, "l2_regularization": None, "subsample": None,
+    "n_bags": 1, "max_features": "auto", "monotonic_cst": None, "interaction_cst": None,
     "max_bins": 255, "categorical_features": "from_dtype", "categorical_split": "subset",
     "missing": "abstain", "early_stopping": "auto",
     "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
     "device": None, "n_jobs": None, "callbacks": None, "warm_start": False,
-    "random_state": None,
+    "random_state": 0,
 }  # fmt: skip
 
 

@@ -20,9 +20,9 @@ SCORE = np.random.default_rng(0).normal(size=len(Y))
 
 CONTINUED = {
     "logistic stumps": (BoostingClassifier(max_depth=1), 2),
-    "logistic trees": (BoostingClassifier(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 2),
+    "logistic trees": (BoostingClassifier(**plain(max_depth=3)), 2),
     "multinomial stumps": (BoostingClassifier(max_depth=1), 3),
-    "multinomial trees": (BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), 3),
+    "multinomial trees": (BoostingClassifier(**plain(max_depth=2)), 3),
     "exponential": (BoostingClassifier("exponential", max_depth=1), 2),
     "exponential, K classes": (BoostingClassifier("exponential", max_depth=1), 3),
     "squared margin": (BoostingClassifier("squared", max_depth=1), 3),
@@ -32,7 +32,7 @@ CONTINUED = {
     "logit": (AdaBoostClassifier(variant="logit"), 2),
     "logit, K classes": (AdaBoostClassifier(variant="logit"), 3),
     "gram": (BoostingRegressor(max_depth=1), 0),
-    "squared trees": (BoostingRegressor(max_depth=3, min_samples_leaf=1, min_hessian=0.0), 0),
+    "squared trees": (BoostingRegressor(**plain(max_depth=3)), 0),
     "newton": (BoostingRegressor("poisson", step="newton", max_depth=1), 0),
     "line search": (BoostingRegressor("huber", max_depth=1), 0),
 }
@@ -123,9 +123,7 @@ def test_rows_that_are_held_out_keep_their_score():
 def test_scores_give_the_same_model_everywhere(place: Place, n_classes):
     X, y = problem(n_classes)
     score = np.random.default_rng(2).normal(size=(len(y), n_classes if n_classes > 2 else 1))
-    makers = [
-        lambda: BoostingClassifier(n_estimators=5, max_depth=2, min_samples_leaf=1, min_hessian=0.0)
-    ]
+    makers = [lambda: BoostingClassifier(**plain(n_estimators=5, max_depth=2))]
     if n_classes == 2:
         makers += [lambda: AdaBoostClassifier(n_estimators=5)]
     else:

@@ -82,11 +82,7 @@ def test_every_path_stays_within_a_set(cst, size):
 def test_without_interactions_the_model_is_a_sum_of_functions_of_one_feature():
     X, y = problem()
     model = (
-        BoostingRegressor(
-            max_depth=4, interaction_cst="no_interactions", min_samples_leaf=1, min_hessian=0.0
-        )
-        .fit(X, y)
-        .model_
+        BoostingRegressor(**plain(max_depth=4, interaction_cst="no_interactions")).fit(X, y).model_
     )
     rng = np.random.default_rng(0)
     a, b = X[rng.integers(0, len(X), 200)], X[rng.integers(0, len(X), 200)]
@@ -95,7 +91,7 @@ def test_without_interactions_the_model_is_a_sum_of_functions_of_one_feature():
         ends[0][:, f], ends[1][:, f] = b[:, f], a[:, f]
         F = [model(rows)[:, 0] for rows in ends]
         np.testing.assert_allclose(F[0] - F[2], F[3] - F[1], atol=1e-9)
-    free = BoostingRegressor(max_depth=4, min_samples_leaf=1, min_hessian=0.0).fit(X, y).model_
+    free = BoostingRegressor(**plain(max_depth=4)).fit(X, y).model_
     F = [free(rows)[:, 0] for rows in ends]
     assert np.abs((F[0] - F[2]) - (F[3] - F[1])).max() > 0.1
 
@@ -111,10 +107,8 @@ def test_sets_that_forbid_nothing_change_nothing(cst, more):
 
 def test_two_features_are_any_pair_and_one_is_alone():
     X, y = problem()
-    pair = BoostingRegressor(
-        n_estimators=5, max_depth=4, interaction_cst="pairwise", min_samples_leaf=1, min_hessian=0.0
-    )
-    free = BoostingRegressor(n_estimators=5, max_depth=4, min_samples_leaf=1, min_hessian=0.0)
+    pair = BoostingRegressor(**plain(n_estimators=5, max_depth=4, interaction_cst="pairwise"))
+    free = BoostingRegressor(**plain(n_estimators=5, max_depth=4))
     assert pair.fit(X[:, :2], y).model_ == free.fit(X[:, :2], y).model_
     alone = pair.set_params(interaction_cst="no_interactions").fit(X[:, :1], y).model_
     assert alone == free.fit(X[:, :1], y).model_
@@ -163,25 +157,16 @@ def test_large_nodes_and_threads_find_the_same_trees():
     cst = [[0, 1, 2, 3, 4], [0, 5]]
     fits = [
         BoostingRegressor(
-            n_estimators=3,
-            max_depth=6,
-            interaction_cst=cst,
-            early_stopping=False,
-            n_jobs=jobs,
-            min_samples_leaf=1,
-            min_hessian=0.0,
+            **plain(
+                n_estimators=3, max_depth=6, interaction_cst=cst, early_stopping=False, n_jobs=jobs
+            )
         ).fit(X, y)
         for jobs in (1, 2)
     ]
     with use_engine("reference"):
         fits.append(
             BoostingRegressor(
-                n_estimators=3,
-                max_depth=6,
-                interaction_cst=cst,
-                early_stopping=False,
-                min_samples_leaf=1,
-                min_hessian=0.0,
+                **plain(n_estimators=3, max_depth=6, interaction_cst=cst, early_stopping=False)
             ).fit(X, y)
         )
     assert len({fit.model_.fingerprint() for fit in fits}) == 1
@@ -196,9 +181,7 @@ def test_scikit_learn_finds_the_same_functions(cst):
     X = rng.integers(0, 6, size=(3000, 4)).astype(float)
     y = X[:, 0] * X[:, 1] + 3.0 * X[:, 2] + 0.1 * X[:, 0] * X[:, 2] + np.sqrt(X[:, 3]) * X[:, 2]
     y += 1e-3 * rng.normal(size=len(y))
-    ours = BoostingRegressor(
-        max_leaf_nodes=8, min_samples_leaf=20, interaction_cst=cst, max_depth=None, min_hessian=0.0
-    )
+    ours = BoostingRegressor(**plain(max_leaf_nodes=8, min_samples_leaf=20, interaction_cst=cst))
     theirs = HistGradientBoostingRegressor(
         max_leaf_nodes=8, min_samples_leaf=20, interaction_cst=cst, early_stopping=False,
         max_iter=100, learning_rate=0.1,
@@ -215,19 +198,9 @@ def test_sets_may_name_features():
     X, y = problem()
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     named = BoostingRegressor(
-        n_estimators=5,
-        max_depth=4,
-        interaction_cst=[{"a", "c"}, ["b"]],
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(n_estimators=5, max_depth=4, interaction_cst=[{"a", "c"}, ["b"]])
     )
-    indexed = BoostingRegressor(
-        n_estimators=5,
-        max_depth=4,
-        interaction_cst=[{0, 2}, [1]],
-        min_samples_leaf=1,
-        min_hessian=0.0,
-    )
+    indexed = BoostingRegressor(**plain(n_estimators=5, max_depth=4, interaction_cst=[{0, 2}, [1]]))
     assert named.fit(frame, y).model_ == indexed.fit(X, y).model_
     with pytest.raises(ValueError, match="'q'; X has"):
         named.set_params(interaction_cst=[["q"]]).fit(frame, y)
@@ -255,7 +228,7 @@ def test_sets_may_name_features():
 )
 def test_bad_sets_are_named_and_nothing_is_fitted(cst, says):
     X, y = problem(50)
-    model = BoostingRegressor(max_depth=2, interaction_cst=cst, min_samples_leaf=1, min_hessian=0.0)
+    model = BoostingRegressor(**plain(max_depth=2, interaction_cst=cst))
     with pytest.raises(ValueError, match="interaction_cst .*" + says):
         model.fit(X, y)
     assert not hasattr(model, "model_")

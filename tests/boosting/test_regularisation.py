@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from ensemble_gpu import BoostingClassifier, BoostingRegressor
-from ensemble_gpu.boosting.estimators import AUTO_ROWS, MOST_ROUNDS, ROUNDS
+from ensemble_gpu import BoostingClassifier, BoostingRegressor, use_engine
+from ensemble_gpu.boosting.gradient_boosting import AUTO_ROWS, MOST_ROUNDS, ROUNDS
+from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.boosters import plain
 
@@ -64,9 +66,8 @@ def test_a_leaf_is_its_gradients_over_their_second_derivatives_and_l2(weight):
 def test_every_leaf_keeps_its_second_derivatives(least, weighted):
     X, _, labels = table()
     w = np.random.default_rng(0).uniform(0.2, 2.0, len(X)) if weighted else np.ones(len(X))
-    model = BoostingClassifier(
-        max_depth=5, n_estimators=4, min_samples_leaf=1, min_hessian=least, random_state=0
-    ).fit(X, labels, w)
+    model = BoostingClassifier(**plain(max_depth=5, n_estimators=4, min_hessian=least))
+    model.fit(X, labels, w)
     leaves = model.model_.apply(X)
     before = np.full(len(X), model.model_.intercept[0])
     smallest = math.inf
@@ -79,14 +80,129 @@ def test_every_leaf_keeps_its_second_derivatives(least, weighted):
     assert least * (1.0 - 1e-6) <= smallest < 3.0 * least
 
 
-def test_by_default_trees_are_grown_whose_leaves_keep_twenty_rows():
+# --- defaults ----------------------------------------------------------------------------------
+
+SPELLED = {
+    "n_estimators": 500, "learning_rate": 0.03, "early_stopping": False, "random_state": 0,
+    "min_hessian": 1e-3, "l2_regularization": 1.0, "subsample": 0.8, "max_features": 0.4,
+}  # fmt: skip
+OF_CLASSES = {**SPELLED, "max_depth": 4, "min_samples_leaf": 20}
+OF_NUMBERS = {**SPELLED, "max_depth": 6, "min_samples_leaf": 10}
+EACH = pytest.mark.parametrize(
+    ("kind", "spelled"), [(BoostingClassifier, OF_CLASSES), (BoostingRegressor, OF_NUMBERS)]
+)
+
+
+def given(kind: Any) -> tuple[np.ndarray, np.ndarray]:
     X, y, labels = table()
-    for kind, target in ((BoostingClassifier, labels), (BoostingRegressor, y)):
-        model = kind().fit(X, target)
-        assert isinstance(model.model_, Forest)
-        assert model.n_estimators_ == ROUNDS
-        nodes = model.model_.nodes
-        assert nodes.n_samples[nodes.feature == LEAF].min() >= 20
+    return X, labels if kind is BoostingClassifier else y
+
+
+@EACH
+def test_by_default_trees_are_grown_that_rows_leaves_and_features_hold_back(kind, spelled):
+    X, y = given(kind)
+    model = kind().fit(X, y)
+    assert isinstance(model.model_, Forest)
+    assert model.n_estimators_ == ROUNDS
+    nodes = model.model_.nodes
+    assert nodes.n_samples[nodes.feature == LEAF].min() >= spelled["min_samples_leaf"]
+    assert model.model_ == kind(**spelled).fit(X, y).model_
+
+
+@EACH
+@pytest.mark.parametrize("name", ["min_samples_leaf", "l2_regularization", "subsample",
+                                  "max_features"])  # fmt: skip
+def test_a_parameter_that_is_given_takes_the_place_of_its_default_alone(kind, spelled, name):
+    X, y = given(kind)
+    own = {name: {"min_samples_leaf": 30, "max_features": None}.get(name, 0.9)}
+    model = kind(n_estimators=5, **own).fit(X, y).model_
+    changed = {**spelled, "n_estimators": 5, "learning_rate": 0.1, **own}
+    assert model == kind(**changed).fit(X, y).model_
+    assert model != kind(n_estimators=5).fit(X, y).model_
+
+
+@EACH
+@pytest.mark.parametrize("size", [{"max_depth": 1}, {"max_leaf_nodes": 2}], ids=str)
+def test_stumps_take_all_rows_and_features_by_default(kind, spelled, size):
+    X, y = given(kind)
+    whole = {"min_samples_leaf": 1, "min_hessian": 0.0, "l2_regularization": 0.0, "subsample": 1.0,
+             "max_features": None}  # fmt: skip
+    model = kind(n_estimators=8, **size).fit(X, y).model_
+    assert isinstance(model, AdditiveModel)
+    assert model == kind(n_estimators=8, **size, **whole).fit(X, y).model_
+
+
+@EACH
+def test_fits_are_the_same_each_time_and_on_every_engine_by_default(kind, spelled):
+    X, y = given(kind)
+    fit = kind(n_estimators=6).fit(X, y).model_.fingerprint()
+    assert fit == kind(n_estimators=6).fit(X, y).model_.fingerprint()
+    with use_engine("reference"):
+        assert fit == kind(n_estimators=6).fit(X, y).model_.fingerprint()
+    fresh = {kind(n_estimators=6, random_state=None).fit(X, y).model_.fingerprint()
+             for _ in range(3)}  # fmt: skip
+    assert len(fresh) == 3
+
+
+@pytest.mark.parametrize(
+    ("params", "rate"),
+    [
+        ({}, 0.03),
+        ({"n_estimators": 1_000}, 0.03),
+        ({"n_estimators": 300}, 0.05),
+        ({"n_estimators": 200}, 0.075),
+        ({"n_estimators": 100}, 0.1),
+        ({"n_estimators": 1}, 0.1),
+        ({"n_estimators": 300, "max_depth": 1}, 0.05),
+        ({"n_estimators": 300, "warm_start": True}, 0.1),
+        ({"n_estimators": 300, "learning_rate": 0.7}, 0.7),
+        ({"early_stopping": True}, 0.03),
+    ],
+    ids=str,
+)
+def test_few_rounds_learn_faster_by_default(params, rate):
+    X, _, labels = table()
+    model = BoostingClassifier(**params).fit(X, labels)
+    np.testing.assert_array_equal(model.alphas_, rate)
+
+
+def test_a_run_goes_on_where_a_default_is_spelled():
+    X, y, _ = table()
+    model = BoostingRegressor(n_estimators=5, warm_start=True).fit(X, y)
+    model.set_params(**{**OF_NUMBERS, "n_estimators": 9, "learning_rate": 0.1}).fit(X, y)
+    assert model.model_ == BoostingRegressor(n_estimators=9).fit(X, y).model_
+    with pytest.raises(ValueError, match=r"subsample was 0\.8 and is 0\.5"):
+        model.set_params(subsample=0.5, n_estimators=12).fit(X, y)
+
+
+@EACH
+def test_the_docstring_says_what_is_done_where_nothing_is_given(kind, spelled):
+    text = " ".join(kind.__doc__.split())
+    for said in (
+        "None: 500, or with early stopping 10,000",
+        "None: 15 / n_estimators, at least 0.03",
+        f"None: {spelled['min_samples_leaf']}, of stumps 1",
+        "None: 0.001, of stumps 0",
+        "None: 1, of stumps 0",
+        "None: 0.8, of stumps 1",
+        '"auto": 0.4, of stumps all',
+        f"max_depth : int or None, default={spelled['max_depth']}",
+    ):
+        assert said in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("subsample", 1.5, r"subsample must be a finite number in \(0, 1\] or None; got 1\.5"),
+        ("max_features", "all", "max_features must be .*'sqrt', 'log2', 'auto' or None; got 'all'"),
+        ("learning_rate", 0.0, r"learning_rate must be .* in \(0, 1\] or None; got 0\.0"),
+    ],
+)
+def test_messages_say_that_nothing_need_be_given(name, value, message):
+    X, y, _ = table()
+    with pytest.raises(ValueError, match=message):
+        BoostingRegressor(**{name: value}).fit(X, y)
 
 
 def test_rounds_and_early_stopping_by_default_depend_on_the_rows():
@@ -103,8 +219,6 @@ def test_rounds_and_early_stopping_by_default_depend_on_the_rows():
 
 def test_no_limit_of_depth_means_none():
     X, y, _ = table()
-    model = BoostingRegressor(
-        max_depth=None, min_samples_leaf=1, min_hessian=0.0, n_estimators=1, learning_rate=1.0
-    ).fit(X, y)
+    model = BoostingRegressor(**plain(max_depth=None, n_estimators=1, learning_rate=1.0)).fit(X, y)
     groups = np.unique(X, axis=0)
     assert model.model_.n_leaves() > 0.9 * len(groups)

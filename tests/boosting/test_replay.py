@@ -8,6 +8,7 @@ import pytest
 
 from ensemble_gpu import BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.boosting.loop import boost
+from tests.boosters import plain
 from tests.boosting.replaying import FITS, FOREIGN, plans, problem, whole_and_resumed
 
 
@@ -98,13 +99,7 @@ def test_the_loss_on_record_is_that_of_the_model(name):
     [
         BoostingClassifier(n_estimators=20, callbacks=[lambda info: None], max_depth=1),
         BoostingRegressor("absolute", n_estimators=20, callbacks=[lambda info: None], max_depth=1),
-        BoostingClassifier(
-            n_estimators=20,
-            max_depth=3,
-            callbacks=[lambda info: None],
-            min_samples_leaf=1,
-            min_hessian=0.0,
-        ),
+        BoostingClassifier(**plain(n_estimators=20, max_depth=3, callbacks=[lambda info: None])),
     ],
     ids=lambda e: type(e).__name__ + str(e.max_depth),
 )

@@ -74,7 +74,7 @@ def test_learners_of_others_are_continued(name):
 
 def test_runs_on_a_device_are_continued(place: Place):
     whole, parts = continued(
-        BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+        BoostingClassifier(**plain(max_depth=2)),
         place.put(X),
         place.put(Y),
     )
@@ -83,9 +83,7 @@ def test_runs_on_a_device_are_continued(place: Place):
 
 def test_categories_are_continued():
     frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(np.array(list("abcd") * 40))})
-    whole, parts = continued(
-        BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0), frame, Y
-    )
+    whole, parts = continued(BoostingClassifier(**plain(max_depth=2)), frame, Y)
     assert_same(whole, parts)
 
 

@@ -27,6 +27,7 @@ from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.losses import Absolute, Squared
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.statistics import real_statistics
+from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import STRICT
 
@@ -73,12 +74,7 @@ def test_two_descents_of_one_binned_matrix_are_those_of_two_fits(engine, loss, d
     binned = binned_rows(data.X, y, 1 if depth == 1 else None)
     for weights in two_weights(len(y)):
         alone = BoostingRegressor(
-            loss,
-            n_estimators=ROUNDS,
-            max_depth=depth,
-            random_state=0,
-            min_samples_leaf=1,
-            min_hessian=0.0,
+            loss, **plain(n_estimators=ROUNDS, max_depth=depth, random_state=0)
         )
         alone.fit(data.X, y, weights)
         model = descended(alone, binned.with_weights(weights), data.X, loss)
@@ -92,14 +88,7 @@ def test_weight_zero_leaves_rows_out_of_a_descent_as_a_fold_does(engine, loss, d
     data = random_data(n=400)
     X, y = np.round(data.X), data.X[:, 0] + data.y
     weights = (np.arange(400) % 5 > 0).astype(np.float64)
-    alone = BoostingRegressor(
-        loss,
-        n_estimators=ROUNDS,
-        max_depth=depth,
-        random_state=0,
-        min_samples_leaf=1,
-        min_hessian=0.0,
-    )
+    alone = BoostingRegressor(loss, **plain(n_estimators=ROUNDS, max_depth=depth, random_state=0))
     alone.fit(X, y, weights)
     binned = binned_rows(X, y, 1 if depth == 1 else None).with_weights(weights)
     model = descended(alone, binned, X, loss)

@@ -18,6 +18,7 @@ from ensemble_gpu import (
     DecisionTreeClassifier,
     RandomForestClassifier,
 )
+from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import Place
 
@@ -35,9 +36,7 @@ ESTIMATORS: dict[str, Any] = {
         DecisionTreeClassifier(max_depth=2), n_estimators=4, random_state=0
     ),
     "stumps": BoostingClassifier(n_estimators=6, max_depth=1),
-    "boosted trees": BoostingClassifier(
-        n_estimators=6, max_depth=3, min_samples_leaf=1, min_hessian=0.0
-    ),
+    "boosted trees": BoostingClassifier(**plain(n_estimators=6, max_depth=3)),
     "early stopping": BoostingClassifier(
         n_estimators=9, early_stopping=True, random_state=0, max_depth=1
     ),

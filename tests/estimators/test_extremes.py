@@ -14,6 +14,7 @@ from ensemble_gpu import (
     DecisionTreeRegressor,
     RandomForestRegressor,
 )
+from tests.boosters import plain
 from tests.datasets import fitted_state
 
 RNG = np.random.default_rng(0)
@@ -77,9 +78,7 @@ def test_scores_out_of_bag_are_numbers_however_large_the_target_is(estimator):
 @pytest.mark.parametrize("loss", ["squared", "absolute", "huber", "quantile"])
 @pytest.mark.parametrize("max_depth", [None, 3])
 def test_boosting_refuses_a_target_whose_squares_overflow(loss, max_depth):
-    estimator = BoostingRegressor(
-        loss, max_depth=max_depth, n_estimators=3, min_samples_leaf=1, min_hessian=0.0
-    )
+    estimator = BoostingRegressor(loss, **plain(max_depth=max_depth, n_estimators=3))
     allowed = re.escape("y must have a range of at most 1e+150")
     with pytest.raises(ValueError, match=f"{allowed}.*e\\+300.*Divide y"):
         estimator.fit(X, 1e300 * Y)

@@ -28,6 +28,7 @@ from ensemble_gpu import (
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.kernels import sparse as kernels
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
+from tests.boosters import plain
 from tests.datasets import fitted_state
 
 N, P = 300, 11
@@ -37,13 +38,9 @@ ESTIMATORS = {
     "AdaBoost learns missing": AdaBoostClassifier(n_estimators=8, missing="learn", max_bins=4),
     "AdaBoost of trees": AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=3),
     "logistic stumps": BoostingClassifier(n_estimators=4, max_bins=None, max_depth=1),
-    "logistic trees": BoostingClassifier(
-        n_estimators=4, max_depth=3, max_bins=5, min_samples_leaf=1, min_hessian=0.0
-    ),
+    "logistic trees": BoostingClassifier(**plain(n_estimators=4, max_depth=3, max_bins=5)),
     "squared stumps": BoostingRegressor(n_estimators=4, max_depth=1),
-    "absolute trees": BoostingRegressor(
-        "absolute", n_estimators=3, max_depth=3, min_samples_leaf=1, min_hessian=0.0
-    ),
+    "absolute trees": BoostingRegressor("absolute", **plain(n_estimators=3, max_depth=3)),
     "tree": DecisionTreeClassifier(max_bins=3),
     "exact regression tree": DecisionTreeRegressor(max_bins=None, max_depth=5),
     "forest": RandomForestClassifier(4, random_state=0),
@@ -163,11 +160,7 @@ def test_edges_of_many_rows_come_from_the_sample_of_the_dense_matrix():
 def test_validation_rows_may_be_sparse(max_depth, form):
     X, X_val = matrix(), matrix(seed=8)
     estimator = BoostingClassifier(
-        n_estimators=6,
-        max_depth=max_depth,
-        early_stopping=True,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(n_estimators=6, max_depth=max_depth, early_stopping=True)
     )
     y, y_val = target(estimator, X), target(estimator, X_val)
     expected = estimator.fit(X, y, X_val=X_val, y_val=y_val).validation_loss_
@@ -195,7 +188,7 @@ def test_predictions_out_of_bag_staged_and_of_leaves_are_those_of_the_dense_matr
     assert (forest.decision_path(given)[0] != path).nnz == 0
     for estimator in (
         AdaBoostClassifier(n_estimators=5),
-        BoostingClassifier(max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+        BoostingClassifier(**plain(max_depth=2)),
     ):
         estimator.fit(X, y)
         for dense, found in zip(
@@ -258,7 +251,7 @@ def test_one_hot_columns_of_a_pipeline_are_taken_as_they_come():
         )  # fmt: skip
         return make_pipeline(
             columns,
-            BoostingClassifier(n_estimators=30, max_depth=2, min_samples_leaf=1, min_hessian=0.0),
+            BoostingClassifier(**plain(n_estimators=30, max_depth=2)),
         )
 
     found, dense = pipeline(1.0).fit(frame, y), pipeline(0.0).fit(frame, y)
@@ -272,9 +265,7 @@ def test_one_hot_columns_of_a_pipeline_are_taken_as_they_come():
     "estimator",
     [
         AdaBoostClassifier(n_estimators=10, n_jobs=1, calibrate=False),
-        BoostingClassifier(
-            n_estimators=2, max_depth=3, n_jobs=1, min_samples_leaf=1, min_hessian=0.0
-        ),
+        BoostingClassifier(**plain(n_estimators=2, max_depth=3, n_jobs=1)),
         RandomForestClassifier(2, random_state=0, n_jobs=1),
     ],
     ids=lambda estimator: type(estimator).__name__,

@@ -122,12 +122,7 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_plain_numpy(engine, rat
     data = untied(100, 3)
     data = Data(data.X, (data.y > 0.0).astype(np.int64), data.weights)
     ours = BoostingClassifier(
-        max_depth=3,
-        n_estimators=n_rounds,
-        learning_rate=rate,
-        max_bins=None,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(max_depth=3, n_estimators=n_rounds, learning_rate=rate, max_bins=None)
     ).fit(data.X, data.y, data.weights)
     share = np.average(data.y, weights=data.weights)
     expected = logistic_rounds(data, np.log(share / (1.0 - share)), rate, 3, n_rounds)
@@ -250,9 +245,16 @@ def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step
 def test_a_line_search_looks_at_all_rows_although_some_were_drawn(loss):
     data = positive(random_data(n=150))
     model = BoostingRegressor(
-        loss, max_depth=5, n_estimators=30, learning_rate=1.0, subsample=0.2,
-        callbacks=[lambda info: None], random_state=0, min_samples_leaf=1, min_hessian=0.0,
-    ).fit(data.X, data.y)  # fmt: skip
+        loss,
+        **plain(
+            max_depth=5,
+            n_estimators=30,
+            learning_rate=1.0,
+            subsample=0.2,
+            callbacks=[lambda info: None],
+            random_state=0,
+        ),
+    ).fit(data.X, data.y)
     history = model.history_.training
     assert (np.diff(history) <= 1e-12 * history[:-1]).all()
 
@@ -423,11 +425,7 @@ def test_many_rows_give_one_model_for_any_thread_count_and_on_the_reference_engi
 def test_adversarial_data_gives_one_finite_model_on_both_engines(name):
     data = ADVERSARIAL[name]()
     estimator = BoostingClassifier(
-        max_depth=3,
-        n_estimators=5,
-        callbacks=[lambda info: None],
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(max_depth=3, n_estimators=5, callbacks=[lambda info: None])
     )
     here = estimator.fit(data.X, data.y, data.weights).model_
     for array in (here.nodes.value, here.intercept, estimator.errors_, here(data.X)):
@@ -464,14 +462,7 @@ def test_another_seed_draws_other_rows_and_features():
 
 def test_a_tree_grows_from_the_rows_that_were_drawn():
     data = random_data(n=1000)
-    model = BoostingClassifier(
-        max_depth=3,
-        n_estimators=6,
-        subsample=0.3,
-        random_state=0,
-        min_samples_leaf=1,
-        min_hessian=0.0,
-    )
+    model = BoostingClassifier(**plain(max_depth=3, n_estimators=6, subsample=0.3, random_state=0))
     model.fit(data.X, data.y)
     rows = model.model_.nodes.n_samples[model.model_.starts]
     assert (np.abs(rows - 300) < 60).all()
@@ -481,12 +472,7 @@ def test_a_tree_grows_from_the_rows_that_were_drawn():
 def test_rows_that_give_no_tree_are_drawn_again():
     data = random_data(n=400)
     model = BoostingClassifier(
-        max_depth=2,
-        min_samples_leaf=20,
-        subsample=0.1,
-        n_estimators=40,
-        random_state=0,
-        min_hessian=0.0,
+        **plain(max_depth=2, min_samples_leaf=20, subsample=0.1, n_estimators=40, random_state=0)
     ).fit(data.X, data.y)
     assert model.n_estimators_ == 40
     assert (model.model_.nodes.n_samples[model.model_.starts] >= 40).all()
@@ -494,14 +480,7 @@ def test_rows_that_give_no_tree_are_drawn_again():
 
 def test_one_feature_for_each_node_still_uses_them_all():
     data = untied()
-    model = BoostingRegressor(
-        max_depth=3,
-        max_features=1,
-        n_estimators=10,
-        random_state=0,
-        min_samples_leaf=1,
-        min_hessian=0.0,
-    )
+    model = BoostingRegressor(**plain(max_depth=3, max_features=1, n_estimators=10, random_state=0))
     nodes = model.fit(data.X, data.y).model_.nodes
     inner = nodes.feature != LEAF
     share = np.bincount(nodes.feature[inner], minlength=5) / inner.sum()
@@ -544,13 +523,7 @@ def test_a_monotone_child_without_curvature_stays_finite_and_small():
     y = np.where(X[:, 0] == 0.0, -100.0, np.tile([0.1, 0.4], 150))
     model = BoostingRegressor(
         "huber",
-        step="newton",
-        max_depth=2,
-        n_estimators=3,
-        learning_rate=1.0,
-        monotonic_cst=[1],
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(step="newton", max_depth=2, n_estimators=3, learning_rate=1.0, monotonic_cst=[1]),
     ).fit(X, y)
     assert np.abs(model.predict(X)).max() <= 100.0
 
@@ -562,24 +535,20 @@ def test_missing_values_learn_a_side(missing):
     X = data.X.copy()
     X[gone, 3] = np.nan
     y = (gone ^ (data.X[:, 0] > 0.0)).astype(np.int64)  # which side depends on the node
-    model = BoostingClassifier(
-        max_depth=2, n_estimators=40, missing=missing, min_samples_leaf=1, min_hessian=0.0
-    ).fit(X, y)
+    model = BoostingClassifier(**plain(max_depth=2, n_estimators=40, missing=missing)).fit(X, y)
     assert model.score(X, y) == 1.0
 
 
 def test_missing_values_that_training_had_not_go_to_the_child_with_more_rows():
     X = np.arange(10.0)[:, None]
     for cut, side in ((3, 9.0), (7, 0.0)):
-        model = BoostingRegressor(
-            max_depth=2, n_estimators=1, min_samples_leaf=1, min_hessian=0.0
-        ).fit(X, X[:, 0] >= cut)
+        model = BoostingRegressor(**plain(max_depth=2, n_estimators=1)).fit(X, X[:, 0] >= cut)
         assert model.predict([[np.nan]]) == model.predict([[side]])
 
 
 def test_missing_values_are_refused_where_they_are_errors():
     with pytest.raises(ValueError, match="missing"):
-        BoostingRegressor(max_depth=2, missing="error", min_samples_leaf=1, min_hessian=0.0).fit(
+        BoostingRegressor(**plain(max_depth=2, missing="error")).fit(
             [[1.0], [np.nan], [2.0]], [1, 2, 3]
         )
 
@@ -605,14 +574,10 @@ def test_a_row_of_weight_zero_is_as_if_absent(case):
 
 def test_as_many_leaves_as_the_depth_allows_change_nothing():
     data = random_data(3, n=150)
-    deep = (
-        BoostingClassifier(max_depth=3, n_estimators=5, min_samples_leaf=1, min_hessian=0.0)
-        .fit(data.X, data.y)
-        .model_
+    deep = BoostingClassifier(**plain(max_depth=3, n_estimators=5)).fit(data.X, data.y).model_
+    both = BoostingClassifier(**plain(max_depth=3, max_leaf_nodes=8, n_estimators=5)).fit(
+        data.X, data.y
     )
-    both = BoostingClassifier(
-        max_depth=3, max_leaf_nodes=8, n_estimators=5, min_samples_leaf=1, min_hessian=0.0
-    ).fit(data.X, data.y)
     assert both.model_ == deep
 
 
@@ -695,9 +660,9 @@ def test_discrete_trees_are_refused(size):
 def test_monotone_trees_of_three_classes_are_refused():
     data = random_data(3, n=60)
     with pytest.raises(ValueError, match="monotonic_cst is for two classes; y holds 3 classes"):
-        BoostingClassifier(
-            max_depth=2, monotonic_cst=[1, 0, 0, 0, 0, 0], min_samples_leaf=1, min_hessian=0.0
-        ).fit(data.X, data.y)
+        BoostingClassifier(**plain(max_depth=2, monotonic_cst=[1, 0, 0, 0, 0, 0])).fit(
+            data.X, data.y
+        )
 
 
 # --- stages, watching, scikit-learn ------------------------------------------------------------
@@ -706,13 +671,9 @@ def test_monotone_trees_of_three_classes_are_refused():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_stages_are_the_first_rounds_to_the_last_bit(n_classes):
     data = random_data(n_classes, n=120).with_missing()
-    model = BoostingClassifier(
-        max_depth=3, n_estimators=7, min_samples_leaf=1, min_hessian=0.0
-    ).fit(data.X, data.y)
+    model = BoostingClassifier(**plain(max_depth=3, n_estimators=7)).fit(data.X, data.y)
     short = [
-        BoostingClassifier(max_depth=3, n_estimators=n, min_samples_leaf=1, min_hessian=0.0).fit(
-            data.X, data.y
-        )
+        BoostingClassifier(**plain(max_depth=3, n_estimators=n)).fit(data.X, data.y)
         for n in range(1, 8)
     ]
     for name in ("predict", "predict_proba", "decision_function"):
@@ -735,13 +696,9 @@ def noisy(seed: int, n: int) -> Data:
 def test_early_stopping_keeps_the_best_round(engine):
     train, other = noisy(1, 160), noisy(2, 90)
     model = BoostingClassifier(
-        max_depth=3,
-        n_estimators=60,
-        early_stopping=True,
-        n_iter_no_change=4,
-        learning_rate=0.5,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(
+            max_depth=3, n_estimators=60, early_stopping=True, n_iter_no_change=4, learning_rate=0.5
+        )
     ).fit(train.X, train.y, X_val=other.X, y_val=other.y)
     history = model.validation_loss_
     assert model.n_estimators_ == len(model.model_) == history.argmin() + 1
@@ -750,11 +707,7 @@ def test_early_stopping_keeps_the_best_round(engine):
     stages = [log_loss(other.y, p) for p in model.staged_predict_proba(other.X)]
     np.testing.assert_allclose(history[: len(stages)], stages, rtol=1e-9)
     full = BoostingClassifier(
-        max_depth=3,
-        n_estimators=model.n_estimators_,
-        learning_rate=0.5,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(max_depth=3, n_estimators=model.n_estimators_, learning_rate=0.5)
     )
     assert full.fit(train.X, train.y).model_ == model.model_
 
@@ -762,12 +715,7 @@ def test_early_stopping_keeps_the_best_round(engine):
 def test_history_is_the_training_loss_after_each_round():
     data = untied()
     model = BoostingRegressor(
-        max_leaf_nodes=6,
-        n_estimators=8,
-        callbacks=[lambda info: None],
-        max_depth=None,
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(max_leaf_nodes=6, n_estimators=8, callbacks=[lambda info: None])
     )
     model.fit(data.X, data.y, data.weights)
     expected = [
@@ -781,11 +729,11 @@ def test_history_is_the_training_loss_after_each_round():
 def test_callbacks_are_told_of_each_tree():
     data, seen = random_data(3, n=120), []
     model = BoostingClassifier(
-        max_depth=2,
-        n_estimators=20,
-        callbacks=[lambda info: seen.append(info) or len(seen) == 5],
-        min_samples_leaf=1,
-        min_hessian=0.0,
+        **plain(
+            max_depth=2,
+            n_estimators=20,
+            callbacks=[lambda info: seen.append(info) or len(seen) == 5],
+        )
     ).fit(data.X, data.y)
     assert model.n_estimators_ == 5
     assert "callback" in model.stop_reason_
@@ -809,9 +757,7 @@ def test_callbacks_are_told_of_each_tree():
 
 def test_a_constant_target_has_no_rounds(engine):
     X = random_data(n=60).X
-    model = BoostingRegressor(max_depth=3, min_samples_leaf=1, min_hessian=0.0).fit(
-        X, np.full(60, 2.5)
-    )
+    model = BoostingRegressor(**plain(max_depth=3)).fit(X, np.full(60, 2.5))
     assert model.n_estimators_ == len(model.model_) == 0
     assert model.stop_reason_ == "no tree lowers the loss any further"
     np.testing.assert_array_equal(model.predict(X), 2.5)
@@ -822,9 +768,7 @@ def test_a_constant_target_has_no_rounds(engine):
 def test_importances_are_shares_of_the_used_features():
     data = random_data(3, n=120)
     data.X[:, 2] = 0.0
-    model = BoostingClassifier(
-        max_depth=3, n_estimators=10, min_samples_leaf=1, min_hessian=0.0
-    ).fit(data.X, data.y)
+    model = BoostingClassifier(**plain(max_depth=3, n_estimators=10)).fit(data.X, data.y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert (model.feature_importances_ >= 0.0).all()
     assert model.feature_importances_[2] == 0.0
@@ -852,10 +796,8 @@ def test_a_model_from_numpy_predicts_on_every_namespace_and_device(place: Place,
 
 
 CHECKED = [
-    BoostingClassifier(max_depth=3, n_estimators=5, min_samples_leaf=1, min_hessian=0.0),
-    BoostingRegressor(
-        max_leaf_nodes=5, n_estimators=5, max_depth=None, min_samples_leaf=1, min_hessian=0.0
-    ),
+    BoostingClassifier(**plain(max_depth=3, n_estimators=5)),
+    BoostingRegressor(**plain(max_leaf_nodes=5, n_estimators=5)),
 ]
 
 

@@ -18,6 +18,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import export_text
 from ensemble_gpu.model.forest import Forest, Nodes
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
+from tests.boosters import plain
 from tests.model.trees import from_sklearn, random_forest
 
 IRIS = load_iris()
@@ -126,13 +127,9 @@ def test_categories_that_are_numbers_are_shown_as_numbers():
 
 
 def test_boosted_trees_show_values_and_no_classes():
-    two = BoostingClassifier(max_depth=2, n_estimators=2, min_samples_leaf=1, min_hessian=0.0).fit(
-        IRIS.data, IRIS.target > 0
-    )
+    two = BoostingClassifier(**plain(max_depth=2, n_estimators=2)).fit(IRIS.data, IRIS.target > 0)
     assert export_text(two).count("value: ") == two.model_.n_leaves()
-    three = BoostingClassifier(
-        max_depth=2, n_estimators=2, min_samples_leaf=1, min_hessian=0.0
-    ).fit(IRIS.data, IRIS.target)
+    three = BoostingClassifier(**plain(max_depth=2, n_estimators=2)).fit(IRIS.data, IRIS.target)
     for text in (export_text(three), export_text(three, class_names=IRIS.target_names)):
         assert "class" not in text
         values = [[float(v) for v in part.split("]")[0].split(", ")]

@@ -18,6 +18,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import _cut
 from ensemble_gpu.plotting.tree import MOST_LETTERS, plot_tree
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
+from tests.boosters import plain
 from tests.model.trees import from_sklearn, random_forest
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -168,9 +169,7 @@ def test_names_of_categories_are_checked(fruit):
 
 
 def test_a_boosted_tree_of_several_classes_shows_scores():
-    model = BoostingClassifier(
-        max_depth=2, n_estimators=2, min_samples_leaf=1, min_hessian=0.0
-    ).fit(IRIS.data, IRIS.target)
+    model = BoostingClassifier(**plain(max_depth=2, n_estimators=2)).fit(IRIS.data, IRIS.target)
     ax = plot_tree(model)
     nodes = model.model_.tree(0).nodes
     leaves = nodes.value[nodes.feature == LEAF]
@@ -183,9 +182,7 @@ def test_a_boosted_tree_of_several_classes_shows_scores():
 
 
 def test_inner_nodes_of_a_boosted_tree_show_no_value():
-    model = BoostingClassifier(
-        max_depth=2, n_estimators=2, min_samples_leaf=1, min_hessian=0.0
-    ).fit(IRIS.data, IRIS.target > 0)
+    model = BoostingClassifier(**plain(max_depth=2, n_estimators=2)).fit(IRIS.data, IRIS.target > 0)
     assert "150 rows" in texts(plot_tree(model))
     assert not any("rows, " in text for text in texts(plot_tree(model)))
 

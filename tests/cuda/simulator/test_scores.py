@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
+from tests.boosters import plain
 from tests.boosting.replaying import problem
 
 FITS: dict[str, tuple[Any, int]] = {
     "real": (AdaBoostClassifier(max_bins=6), 2),
-    "trees": (BoostingClassifier(max_depth=2, max_bins=6, min_samples_leaf=1, min_hessian=0.0), 3),
+    "trees": (BoostingClassifier(**plain(max_depth=2, max_bins=6)), 3),
     "gram": (BoostingRegressor(max_bins=6, max_depth=1), 0),
 }
 

@@ -19,6 +19,7 @@ from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.edges import edges_of
 from ensemble_gpu.kernels.protocol import Layout
+from tests.boosters import plain
 
 
 def data(n: int = 40, p: int = 11) -> np.ndarray:
@@ -45,9 +46,7 @@ def test_codes_are_those_of_the_dense_rows(n_values: int, layout: Layout | None)
     "estimator",
     [
         AdaBoostClassifier(n_estimators=2, max_bins=7, n_jobs=1),
-        BoostingClassifier(
-            n_estimators=2, max_depth=2, max_bins=7, n_jobs=1, min_samples_leaf=1, min_hessian=0.0
-        ),
+        BoostingClassifier(**plain(n_estimators=2, max_depth=2, max_bins=7, n_jobs=1)),
         DecisionTreeRegressor(max_depth=2, n_jobs=1),
         RandomForestClassifier(2, max_depth=2, random_state=0, n_jobs=1),
     ],

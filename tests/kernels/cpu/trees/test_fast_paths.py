@@ -20,6 +20,7 @@ from ensemble_gpu import (
     RandomForestRegressor,
 )
 from ensemble_gpu.kernels.cpu.trees import level_grower, pair_splits, splits
+from tests.boosters import plain
 
 # Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
 # kernels/cpu/trees/grower.py), and of one whose nodes do not.
@@ -78,13 +79,7 @@ def test_trees_of_a_forest_grow_whole_levels_at_once(forest, calls):
 
 def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
     BoostingRegressor(
-        n_estimators=2,
-        max_depth=6,
-        max_features=2,
-        n_jobs=1,
-        min_samples_leaf=1,
-        min_hessian=0.0,
-        early_stopping=False,
+        **plain(n_estimators=2, max_depth=6, max_features=2, n_jobs=1, early_stopping=False)
     ).fit(*rows(LARGE))
     assert calls == 2 * ["grow_levels"]
 
@@ -92,20 +87,9 @@ def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(
-            n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0, early_stopping=False
-        ),
-        BoostingRegressor(
-            n_estimators=2, max_depth=6, min_samples_leaf=1, min_hessian=0.0, early_stopping=False
-        ),
-        BoostingRegressor(
-            n_estimators=2,
-            max_leaf_nodes=40,
-            max_depth=None,
-            min_samples_leaf=1,
-            min_hessian=0.0,
-            early_stopping=False,
-        ),
+        BoostingClassifier(**plain(n_estimators=2, max_depth=6, early_stopping=False)),
+        BoostingRegressor(**plain(n_estimators=2, max_depth=6, early_stopping=False)),
+        BoostingRegressor(**plain(n_estimators=2, max_leaf_nodes=40, early_stopping=False)),
         DecisionTreeClassifier(),
         DecisionTreeClassifier(max_leaf_nodes=40),
         DecisionTreeRegressor(),
