@@ -102,7 +102,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         missing: str = "abstain",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int = 20,
         metric: Any = None,
         class_weight: Any = None,
         device: str | None = None,
@@ -144,7 +144,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("stump", self.stump, ("real", "discrete"))
-        if self.stump == "discrete" and not self._size.stump:
+        if self.stump == "discrete" and not self._size(self._restraint()).stump:
             raise ValueError(
                 "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
                 "ask for trees."
@@ -154,7 +154,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
-        descent = self._descent(loss, votes=self.stump == "discrete")
+        descent = self._descent(data, loss, votes=self.stump == "discrete")
         if self.stump == "discrete" and not descent.stump:
             raise ValueError(
                 "stump='discrete' is for thresholds; categorical_features says that features "
@@ -243,7 +243,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         missing: str = "abstain",
         early_stopping: bool | str = "auto",
         validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
+        n_iter_no_change: int = 20,
         metric: Any = None,
         device: str | None = None,
         n_jobs: int | None = None,
@@ -309,7 +309,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
-        descent = self._descent(loss, votes=False)
+        descent = self._descent(data, loss, votes=False)
 
         def one(binned: Binned, descent: DescentParameters) -> Plan:
             learner = self._learner(binned, descent)

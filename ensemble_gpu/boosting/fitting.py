@@ -262,7 +262,10 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
 
     def _begun(self, data: TrainingData, plan: Plan, random_state: Any) -> Run:
         """A run that can be continued, before its first round."""
-        return Run((), parameters_of(self), random_state, Shape.of(self), checksum(data, plan))
+        return Run(
+            (), parameters_of(self), self._resolved(), random_state, Shape.of(self),
+            checksum(data, plan),
+        )  # fmt: skip
 
     def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""

@@ -8,6 +8,7 @@ own (boosting/plans.py). The numbers were found on the tuning sets of bench/qual
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -27,6 +28,7 @@ from ensemble_gpu.data.parameters import (
 )
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
+from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
 from ensemble_gpu.losses import Loss
@@ -42,13 +44,24 @@ AUTO = "auto"
 
 @dataclass(frozen=True)
 class Restraint:
-    """What holds trees back; each is the default of the parameter of this name."""
+    """What holds trees back; each is the default of the parameter of this name.
+
+    Sums of second derivatives are those of rows that weigh 1.
+    """
 
     min_samples_leaf: int
     min_hessian: float
     l2_regularization: float
     subsample: float
     max_features: Any
+
+    def for_rows_of(self, weight: float) -> Restraint:
+        """The same for rows of this weight."""
+        return replace(
+            self,
+            min_hessian=weight * self.min_hessian,
+            l2_regularization=weight * self.l2_regularization,
+        )
 
 
 OF_TREES = Restraint(20, 1e-3, 1.0, 0.8, 0.4)
@@ -74,7 +87,8 @@ PARAMETERS = """
         weight of its rows); None: {min_hessian:g}, of stumps 0.
     l2_regularization : float or None, default=None
         Added to that sum where the value of a leaf is divided by it; None:
-        {l2_regularization:g}, of stumps 0. Stumps with any of the three are grown as trees.
+        {l2_regularization:g}, of stumps 0. Stumps with any of the three are grown as trees. Where
+        rows weigh less than 1 in the mean, the defaults of both sums are so much less.
     step : {{"line_search", "newton", "constant"}}, default="{step}"
         How far to go along a stump or tree h:
 
@@ -124,7 +138,7 @@ PARAMETERS = """
         of the rows, drawn as those of `subsample` are.
         "auto": True from {auto:,} rows on.
     validation_fraction : float, default=0.1
-    n_iter_no_change : int, default=10
+    n_iter_no_change : int, default=20
     metric : name, callable, or list of these, default=None
         What the validation rows are judged by; None or "loss": the loss. Names: {metrics}. A
         callable: metric(y, {prediction}) -> float, called with arrays of X's library (and
@@ -177,6 +191,17 @@ def described(trees: Restraint, **more: Any) -> str:
     return PARAMETERS.format(**rounds, **asdict(trees), **more)
 
 
+def usual_weight(weights: np.ndarray | None) -> float:
+    """The mean weight of the rows that have any, at most 1; their order does not matter.
+
+    Weights may add up to 1, say; whole ones stay repetitions of rows.
+    """
+    weights = np.ones(1) if weights is None else weights[weights > 0.0]
+    if weights.min() >= 1.0:
+        return 1.0
+    return min(1.0, math.fsum(weights.tolist()) / len(weights))
+
+
 class GradientBoosting(BoostedEstimator):
     """The parameters of gradient boosting."""
 
@@ -216,22 +241,19 @@ class GradientBoosting(BoostedEstimator):
         check_integer("n_estimators", self.n_estimators, 1, others=(None,))
         check_real("learning_rate", self.learning_rate, 0.0, 1.0, others=(None,))
 
-    @property
-    def _restraint(self) -> Restraint:
-        """As given; where nothing is, that of trees or of stumps."""
+    def _restraint(self, weight: float = 1.0) -> Restraint:
+        """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
         stumps = splits_once(self.max_depth, self.max_leaf_nodes)
         given = {f.name: getattr(self, f.name) for f in fields(Restraint)}
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
         told = {n: v for n, v in given.items() if v is not None or n == "max_features"}
-        return replace(OF_STUMPS if stumps else self._of_trees, **told)
+        return replace(OF_STUMPS if stumps else self._of_trees.for_rows_of(weight), **told)
 
     def _resolved(self) -> dict[str, Any]:
-        return {"learning_rate": self._resolved_rate(), **asdict(self._restraint)}
+        return {"learning_rate": self._resolved_rate(), **asdict(self._restraint())}
 
-    @property
-    def _size(self) -> Size:
-        held = self._restraint
+    def _size(self, held: Restraint) -> Size:
         return Size(
             self.max_depth,
             self.max_leaf_nodes,
@@ -255,13 +277,14 @@ class GradientBoosting(BoostedEstimator):
         rounds = ROUNDS if self.n_estimators is None else int(self.n_estimators)
         return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
 
-    def _descent(self, loss: Loss, votes: bool) -> DescentParameters:
+    def _descent(self, data: TrainingData, loss: Loss, votes: bool) -> DescentParameters:
         if self.step == "newton" and not loss.has_hessian:
             raise ValueError(
                 f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
                 "step must be 'line_search' or 'constant' for it."
             )
-        held = self._restraint
+        weights = data.rows.weights
+        held = self._restraint(usual_weight(None if weights is None else data.where.host(weights)))
         return DescentParameters.of(
             self,
             step=self.step,
@@ -269,7 +292,7 @@ class GradientBoosting(BoostedEstimator):
             n_features=count_features(held.max_features, self.n_features_in_),
             signs=self._signs(),
             votes=votes,
-            size=self._size,
+            size=self._size(held),
             categories=self._categories,
             one_category=self.categorical_split == "single",
             interactions=read_interactions(

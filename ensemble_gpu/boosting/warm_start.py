@@ -33,18 +33,28 @@ FREE_EVERYWHERE = {"device", "n_jobs"}
 
 @dataclass(frozen=True)
 class Run:
-    """A fit that can be continued: all its rounds, and what must be the same for more of them."""
+    """A fit that can be continued: all its rounds, and what must be the same for more of them.
+
+    `resolved` are the values of parameters that were left to the estimator: to spell one is no
+    change.
+    """
 
     rounds: Sequence[Any]
     parameters: dict[str, Any]
+    resolved: dict[str, Any]
     random_state: Any
     shape: Shape
     data: int
 
     def check_parameters(self, estimator: Any) -> None:
         """Raise where parameters would give another run, or fewer rounds."""
-        now = parameters_of(estimator)
-        changed = [name for name in now if not _same(self.parameters.get(name), now[name])]
+        now, resolved = parameters_of(estimator), estimator._resolved()
+        changed = [
+            name
+            for name in now
+            if not _same(self.parameters.get(name), now[name])
+            and not (name in resolved and _same(self.resolved.get(name), resolved[name]))
+        ]
         if changed:
             told = ", ".join(
                 f"{name} was {self.parameters.get(name)!r} and is {now[name]!r}" for name in changed
@@ -74,7 +84,7 @@ class Run:
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters that rounds depend on; of an estimator among them its class and its own."""
     found = {}
-    for name, value in {**estimator.get_params(deep=True), **estimator._resolved()}.items():
+    for name, value in estimator.get_params(deep=True).items():
         last = name.split("__")[-1]
         if name in FREE or last in FREE_EVERYWHERE:
             continue

@@ -27,7 +27,9 @@ from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 N_ROWS, N_FEATURES = 2_500, 12
 LAYOUTS = list(product(("float32", "float64"), "CF"))
 Parameters = dict[str, Any]
-TREE: Parameters = {"max_depth": 3}
+STUMP: Parameters = {"max_depth": 1}
+# Trees of all rows and features: by default boosting draws.
+WHOLE: Parameters = {"max_depth": 3, "subsample": 1.0, "max_features": None}
 # What makes boosting draw, trees grow and forests draw in other ways.
 SAMPLED: tuple[Parameters, ...] = ({"subsample": 0.5}, {"max_features": 3})
 GROWN: tuple[Parameters, ...] = (
@@ -114,14 +116,14 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
     categories = {**few, "categorical_features": [0]}
     if name.startswith("Boosting"):
         losses = CLASSIFICATION if k else REGRESSION
-        for loss, shape in product(losses, ({}, TREE)):
+        for loss, shape in product(losses, (STUMP, WHOLE)):
             quantile = {"quantile": 0.5} if loss == "quantile" else {}
             yield Case(name, k, {**few, "loss": loss, **shape, **quantile})
         for extra in SAMPLED:
-            yield Case(name, k, {**few, **extra})
-            yield Case(name, k, {**few, **extra, **TREE}, missing=True, weights=True)
-        yield Case(name, k, {**exact, **TREE})
-        yield Case(name, k, {**categories, **TREE})
+            yield Case(name, k, {**few, **STUMP, **extra})
+            yield Case(name, k, {**few, **WHOLE, **extra}, missing=True, weights=True)
+        for parameters, shape in product((exact, categories), ({}, STUMP, WHOLE)):
+            yield Case(name, k, {**parameters, **shape})
         return
     criteria = ("gini", "entropy") if k else ("squared_error",)
     for criterion, extra in product(criteria, GROWN):

@@ -203,7 +203,8 @@ def contests(rounds: int, peer_rounds: int, trees: int) -> list[Contest]:
         Contestant(
             "ours", grown,
             lambda: BoostingClassifier(
-                n_estimators=trees, max_leaf_nodes=31, min_samples_leaf=20, device="auto"
+                n_estimators=trees, max_depth=None, max_leaf_nodes=31, subsample=1.0,
+                max_features=None, device="auto",
             ),
         ),
         Contestant(

@@ -91,7 +91,7 @@ def test_one_round_of_the_squared_loss_is_the_regression_tree(shape, weighted, e
     data = mixed()
     weights = np.random.default_rng(1).gamma(2.0, size=len(data.y)) if weighted else None
     params = {"categorical_features": CATEGORICAL, "max_bins": None, **shape}
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, **plain(params))
+    ours = BoostingRegressor(**plain(params, n_estimators=1, learning_rate=1.0))
     ours.fit(data.X, data.y, weights)
     tree = DecisionTreeRegressor(**params).fit(data.X, data.y, weights)
     one, other = ours.model_, tree.model_
@@ -177,7 +177,7 @@ def test_the_newton_gain_of_the_logistic_loss_is_that_of_the_best_of_all_subsets
 def test_newton_rounds_of_the_logistic_loss_are_those_of_trying_all_subsets(engine, size):
     data = few()
     ours = BoostingClassifier(
-        n_estimators=3, learning_rate=0.4, categorical_features=CATEGORICAL, **plain(size)
+        **plain(size, n_estimators=3, learning_rate=0.4, categorical_features=CATEGORICAL)
     ).fit(data.X, data.y, data.weights)
     F = first_margin(data)
     for _ in range(3):
@@ -190,7 +190,7 @@ def test_a_single_category_goes_left_where_that_is_asked_for():
     params = {"categorical_features": CATEGORICAL, "max_depth": 3, "n_estimators": 5}
     sets = BoostingClassifier(**plain(params)).fit(data.X, data.y).model_.subsets
     single = (
-        BoostingClassifier(categorical_split="single", **plain(params)).fit(data.X, data.y).model_
+        BoostingClassifier(**plain(params, categorical_split="single")).fit(data.X, data.y).model_
     )
     assert max(int(word).bit_count() for word in sets[:, 0]) > 1
     assert all(sum(int(word).bit_count() for word in row) == 1 for row in single.subsets)
@@ -201,7 +201,7 @@ def test_a_category_needs_one_split_where_numbers_need_many(kind):
     x = np.random.default_rng(0).integers(8, size=(200, 1)).astype(float)
     y = (x[:, 0] % 2).astype(int)
     params = {"n_estimators": 1, "learning_rate": 1.0, "max_depth": 8}
-    as_sets = kind(categorical_features=[0], **plain(params)).fit(x, y)
+    as_sets = kind(**plain(params, categorical_features=[0])).fit(x, y)
     as_numbers = kind(**plain(params)).fit(x, y)
     assert as_sets.model_.n_leaves() == 2
     assert as_numbers.model_.n_leaves() == 8
@@ -352,7 +352,7 @@ def on_half(ours: Any, peer: Any, y: np.ndarray, score: Callable[..., float]) ->
 def test_log_loss_is_that_of_hist_gradient_boosting(size):
     y = (many()[1] > 0.0).astype(np.int64)
     ours = BoostingClassifier(
-        n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **plain(size)
+        **plain(size, n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1)
     )
     found = on_half(ours, HistGradientBoostingClassifier(**PEER | size), y, log_loss)
     assert found[0] == pytest.approx(found[1], rel=0.03)
@@ -365,7 +365,7 @@ def test_log_loss_is_that_of_hist_gradient_boosting(size):
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     y = many()[1]
     ours = BoostingRegressor(
-        n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1, **plain(size)
+        **plain(size, n_estimators=40, categorical_features=CATEGORICAL, n_jobs=1)
     )
     found = on_half(ours, HistGradientBoostingRegressor(**PEER | size), y, mean_squared_error)
     assert found[0] == pytest.approx(found[1], rel=0.03)
@@ -538,7 +538,7 @@ def test_frames_give_the_same_model_and_predictions_as_their_codes(kind, size):
     sorted_place = np.argsort(np.argsort(COLOURS))  # a label's number is its place when sorted
     X = data.X.copy()
     X[:, 2] = sorted_place[X[:, 2].astype(int)]
-    codes = kind(categorical_features=CATEGORICAL, **plain(params)).fit(X, data.y)
+    codes = kind(**plain(params, categorical_features=CATEGORICAL)).fit(X, data.y)
     assert codes.model_ == fits[0].model_
     for frame, fitted in product(frames, fits):
         np.testing.assert_array_equal(fitted.predict(frame), codes.predict(X))
@@ -556,7 +556,7 @@ def test_names_indices_and_a_mask_choose_the_same_features(kind):
         (["c", "d"], frame), (["d", "c"], pl.DataFrame(frame)), (CATEGORICAL, data.X.tolist()),
     ]  # fmt: skip
     models = [
-        kind(n_estimators=3, **plain({"max_depth": 2}, categorical_features=given))
+        kind(**plain({"max_depth": 2}, categorical_features=given, n_estimators=3))
         .fit(X, data.y)
         .model_
         for given, X in choices
@@ -604,9 +604,9 @@ def test_a_second_fit_forgets_the_labels_of_the_first(kind):
 def test_stages_are_the_first_rounds_to_the_last_bit(kind):
     data = data_for(kind)
     params = {"max_depth": 3, "categorical_features": CATEGORICAL}
-    model = kind(n_estimators=5, **plain(params)).fit(data.X, data.y)
+    model = kind(**plain(params, n_estimators=5)).fit(data.X, data.y)
     for n, stage in enumerate(model.staged_predict(data.X), 1):
-        fewer = kind(n_estimators=n, **plain(params)).fit(data.X, data.y)
+        fewer = kind(**plain(params, n_estimators=n)).fit(data.X, data.y)
         np.testing.assert_array_equal(stage, fewer.predict(data.X))
         assert model.model_.first(n) == fewer.model_
 
@@ -619,9 +619,15 @@ def test_validation_losses_are_those_of_the_stages(frame, engine):
     params: dict[str, Any] = {} if frame else {"categorical_features": CATEGORICAL}
     X, X_val = (frame(d) if frame else d.X for d in (train, other))
     model = BoostingClassifier(
-        n_estimators=60, learning_rate=0.5, n_iter_no_change=4,
-        **plain(params, max_depth=3, early_stopping=True),
-    ).fit(X, train.y, X_val=X_val, y_val=other.y)  # fmt: skip
+        **plain(
+            params,
+            max_depth=3,
+            early_stopping=True,
+            n_estimators=60,
+            learning_rate=0.5,
+            n_iter_no_change=4,
+        )
+    ).fit(X, train.y, X_val=X_val, y_val=other.y)
     history = model.validation_loss_
     assert model.n_estimators_ == len(model.model_) == history.argmin() + 1 < 60
     stages = [log_loss(other.y, p) for p in model.staged_predict_proba(X_val)]
@@ -636,10 +642,10 @@ def test_categories_of_rows_that_are_held_out_are_unknown():
     seed = next(s for s in range(100) if 0 in stratified_holdout(none, items, 1, 0.1, s))
     held_out = stratified_holdout(none, items, 1, 0.1, seed)
     params = {"max_depth": 3, "categorical_features": CATEGORICAL, "random_state": seed}
-    stopped = plain(params, early_stopping=True)
-    model = BoostingRegressor(n_estimators=40, **stopped).fit(X, data.y)
+    stopped = plain(params, n_estimators=40, early_stopping=True)
+    model = BoostingRegressor(**stopped).fit(X, data.y)
     rest = np.delete(np.arange(300), held_out)
-    alone = BoostingRegressor(n_estimators=model.n_estimators_, **plain(params)).fit(
+    alone = BoostingRegressor(**plain(params, n_estimators=model.n_estimators_)).fit(
         X[rest], data.y[rest]
     )
     assert model.model_ == alone.model_
@@ -781,14 +787,14 @@ BAD: dict[str, Callable[[], Bad]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_named_and_leaves_a_fitted_estimator_as_it_was(case, size, kind):
     bad = BAD[case]()
-    fresh = kind(n_estimators=2, **plain(size))
+    fresh = kind(**plain(size, n_estimators=2))
     with pytest.raises(bad.error) as caught:
         bad.fit(fresh, GOOD.X, GOOD.y)
     for text in bad.says:
         assert text in str(caught.value)
     assert "\n" not in str(caught.value)
     assert set(vars(fresh)) == set(kind().get_params())
-    fitted = kind(n_estimators=2, **plain(size)).fit(pandas_frame(GOOD), GOOD.y)
+    fitted = kind(**plain(size, n_estimators=2)).fit(pandas_frame(GOOD), GOOD.y)
     before, predicted = fitted_state(fitted), fitted.predict(pandas_frame(GOOD))
     with pytest.raises(bad.error):
         bad.fit(fitted, GOOD.X, GOOD.y)

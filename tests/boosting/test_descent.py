@@ -384,7 +384,7 @@ def test_a_discrete_stump_has_the_least_error_weighted_by_the_gradient(name, ste
 def test_exponential_loss_with_newton_steps_is_gentle_adaboost(engine, n_classes, rate):
     data = random_data(n_classes).with_weights().with_missing()
     params = {"n_estimators": 30, "learning_rate": rate}
-    found = BoostingClassifier("exponential", step="newton", **plain(params))
+    found = BoostingClassifier("exponential", **plain(params, step="newton"))
     gentle = AdaBoostClassifier(variant="gentle", **params)
     for estimator in (found, gentle):
         estimator.fit(data.X, data.y, data.weights)
@@ -395,7 +395,7 @@ def test_exponential_loss_with_newton_steps_is_gentle_adaboost(engine, n_classes
 def test_exponential_loss_with_votes_and_line_search_is_discrete_adaboost(engine, rate):
     data = random_data().with_weights()
     params = {"n_estimators": 30, "learning_rate": rate}
-    found = BoostingClassifier("exponential", stump="discrete", step="line_search", **plain(params))
+    found = BoostingClassifier("exponential", **plain(params, stump="discrete", step="line_search"))
     discrete = AdaBoostClassifier(variant="discrete", **params)
     for estimator in (found, discrete):
         estimator.fit(data.X, data.y, data.weights)

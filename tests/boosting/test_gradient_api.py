@@ -297,7 +297,7 @@ GRADIENT = {
     "n_bags": 1, "max_features": "auto", "monotonic_cst": None, "interaction_cst": None,
     "max_bins": 255, "categorical_features": "from_dtype", "categorical_split": "subset",
     "missing": "abstain", "early_stopping": "auto",
-    "validation_fraction": 0.1, "n_iter_no_change": 10, "metric": None,
+    "validation_fraction": 0.1, "n_iter_no_change": 20, "metric": None,
     "device": None, "n_jobs": None, "callbacks": None, "warm_start": False,
     "random_state": 0,
 }  # fmt: skip

@@ -54,8 +54,8 @@ class Case:
         if self.sampled:
             params = {"subsample": 0.5, "max_features": 3, "random_state": 7, **params}
         if self.n_classes is None:
-            return BoostingRegressor(self.loss, step=self.step, **plain(params))
-        return BoostingClassifier(self.loss, step=self.step, stump=self.stump, **plain(params))
+            return BoostingRegressor(self.loss, **plain(params, step=self.step))
+        return BoostingClassifier(self.loss, **plain(params, step=self.step, stump=self.stump))
 
 
 @cache

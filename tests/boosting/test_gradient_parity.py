@@ -71,7 +71,7 @@ def pinball(name: str, quantile: float) -> tuple[float, float]:
     """Our training loss and the peer's."""
     data, n = numbers(name), 300
     ours = BoostingRegressor(
-        "quantile", quantile=quantile, n_estimators=n, max_bins=None, **plain(ALONE)
+        "quantile", **plain(ALONE, quantile=quantile, n_estimators=n, max_bins=None)
     )
     peer = GradientBoostingRegressor(
         loss="quantile", alpha=quantile, max_depth=1, n_estimators=n, learning_rate=RATE,
@@ -94,7 +94,7 @@ def huber(name: str, step: str) -> tuple[float, float]:
     """The peer estimates delta anew each round; both are judged by that of its last residuals."""
     data, peer, n = numbers(name), huber_peer(name), 300
     loss = Huber(float(np.quantile(np.abs(data.y - peer.predict(data.X)), 0.9)))
-    ours = BoostingRegressor(loss, n_estimators=n, max_bins=None, step=step, **plain(ALONE))
+    ours = BoostingRegressor(loss, **plain(ALONE, n_estimators=n, max_bins=None, step=step))
     fit(ours, data)
     return tuple(float(np.mean(loss.value(data.y, m.predict(data.X)))) for m in (ours, peer))
 
@@ -102,7 +102,7 @@ def huber(name: str, step: str) -> tuple[float, float]:
 @cache
 def poisson(step: str) -> tuple[float, float]:
     data, n = counts(), 100
-    ours = BoostingRegressor("poisson", n_estimators=n, step=step, **plain(ALONE))
+    ours = BoostingRegressor("poisson", **plain(ALONE, n_estimators=n, step=step))
     peer = HistGradientBoostingRegressor(loss="poisson", max_iter=n, **TWO_LEAVES)
     ours, peer = fit(ours, data), fit(peer, data)
     return tuple(mean_poisson_deviance(data.y, m.predict(data.X)) for m in (ours, peer))
@@ -111,7 +111,7 @@ def poisson(step: str) -> tuple[float, float]:
 @cache
 def squared(name: str) -> tuple[float, float]:
     data, n = numbers(name), 100
-    ours = BoostingRegressor("squared", n_estimators=n, **plain(ALONE))
+    ours = BoostingRegressor("squared", **plain(ALONE, n_estimators=n))
     peer = HistGradientBoostingRegressor(max_iter=n, **TWO_LEAVES)
     ours, peer = fit(ours, data), fit(peer, data)
     return tuple(float(np.mean((data.y - m.predict(data.X)) ** 2)) for m in (ours, peer))
@@ -123,7 +123,7 @@ def logistic(name: str) -> tuple[float, float]:
     data = Data(*CLASSES[name](return_X_y=True))
     n, n_classes = 10 if name == "digits" else 60, int(data.y.max()) + 1
     rounds = n if n_classes == 2 else n * n_classes
-    ours = BoostingClassifier("logistic", n_estimators=rounds, **plain(ALONE))
+    ours = BoostingClassifier("logistic", **plain(ALONE, n_estimators=rounds))
     peer = HistGradientBoostingClassifier(max_iter=n, **TWO_LEAVES)
     ours, peer = fit(ours, data), fit(peer, data)
     return tuple(log_loss(data.y, m.predict_proba(data.X)) for m in (ours, peer))

@@ -70,10 +70,10 @@ def test_the_squared_loss_fits_the_residuals():
     """They have the mean 0, so that the intercept of the other fit is 0 as well."""
     score = SCORE - np.mean(SCORE - NUMBERS)
     for params in ({}, {"max_depth": 3}):
-        offset = BoostingRegressor(n_estimators=20, **plain(params)).fit(
+        offset = BoostingRegressor(**plain(params, n_estimators=20)).fit(
             X, NUMBERS, init_score=score
         )
-        residual = BoostingRegressor(n_estimators=20, **plain(params)).fit(X, NUMBERS - score)
+        residual = BoostingRegressor(**plain(params, n_estimators=20)).fit(X, NUMBERS - score)
         np.testing.assert_allclose(offset.predict(X), residual.predict(X), rtol=1e-6, atol=1e-6)
 
 

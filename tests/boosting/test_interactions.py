@@ -69,7 +69,7 @@ SIZES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("cst", CONSTRAINTS, ids=str)
 def test_every_path_stays_within_a_set(cst, size):
     X, y = problem()
-    model = BoostingRegressor(n_estimators=20, interaction_cst=cst, random_state=0, **plain(size))
+    model = BoostingRegressor(**plain(size, n_estimators=20, interaction_cst=cst, random_state=0))
     found = paths(model.fit(X, y).model_)
     sets = allowed_sets(cst)
     assert all(any(path <= own for own in sets) for path in found)
@@ -100,7 +100,7 @@ def test_without_interactions_the_model_is_a_sum_of_functions_of_one_feature():
 @pytest.mark.parametrize("cst", [[range(P)], [[0, 1], [5, 4, 3, 2, 1, 0]], []], ids=str)
 def test_sets_that_forbid_nothing_change_nothing(cst, more):
     X, y = problem()
-    model = BoostingRegressor(n_estimators=5, random_state=1, **plain(more, max_depth=4))
+    model = BoostingRegressor(**plain(more, max_depth=4, n_estimators=5, random_state=1))
     free = model.fit(X, y).model_.fingerprint()
     assert model.set_params(interaction_cst=cst).fit(X, y).model_.fingerprint() == free
 

@@ -166,6 +166,32 @@ def test_few_rounds_learn_faster_by_default(params, rate):
     np.testing.assert_array_equal(model.alphas_, rate)
 
 
+@EACH
+def test_weights_that_add_up_to_one_do_not_make_the_defaults_heavier(kind, spelled):
+    X, y = given(kind)
+    whole = np.random.default_rng(0).integers(1, 4, len(X)).astype(np.float64)
+    for weights in (np.full(len(X), 1.0 / 64), whole / 2.0**10):  # products without rounding
+        usual = weights.mean()
+        sums = {"min_hessian": usual * 1e-3, "l2_regularization": usual}
+        light = kind(n_estimators=5).fit(X, y, weights)
+        assert light.model_ == kind(n_estimators=5, **sums).fit(X, y, weights).model_
+    every = kind(n_estimators=5, subsample=1.0)
+    even = every.fit(X, y, np.full(len(X), 1.0 / 64)).predict(X)
+    np.testing.assert_allclose(even, every.fit(X, y).predict(X), rtol=1e-6)
+    mixed = np.random.default_rng(1).permutation(len(X))
+    again = kind(n_estimators=5).fit(X[mixed], y[mixed], weights[mixed])
+    assert light.model_ == again.model_
+
+
+def test_whole_weights_are_repetitions_with_the_l2_of_trees():
+    X, y, _ = table()
+    w = np.random.default_rng(0).integers(0, 4, len(X))
+    model = BoostingRegressor(n_estimators=5, min_samples_leaf=1)
+    found = model.fit(X, y, w).predict(X)
+    repeated = model.fit(X.repeat(w, axis=0), y.repeat(w)).predict(X)
+    np.testing.assert_allclose(found, repeated, rtol=1e-6)
+
+
 def test_a_run_goes_on_where_a_default_is_spelled():
     X, y, _ = table()
     model = BoostingRegressor(n_estimators=5, warm_start=True).fit(X, y)

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
+from tests.boosters import plain
 from tests.datasets import random_data
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
@@ -50,11 +51,11 @@ CHECKED = [
     BoostingRegressor("quantile", n_estimators=8, learning_rate=0.5, max_depth=1),
     BoostingRegressor("poisson", n_estimators=10, step="newton", max_depth=1),
     BoostingClassifier(n_estimators=10, n_bags=2, max_depth=1),
-    BoostingClassifier(n_estimators=5, max_depth=3, min_samples_leaf=1, n_bags=2),
+    BoostingClassifier(**plain(n_estimators=5, max_depth=3, n_bags=2)),
     BoostingRegressor(n_estimators=10, n_bags=2, max_depth=1),
-    BoostingRegressor(
-        n_estimators=5, max_depth=3, min_samples_leaf=1, n_bags=2, interaction_cst="pairwise"
-    ),
+    BoostingRegressor(**plain(n_estimators=5, max_depth=3, n_bags=2, interaction_cst="pairwise")),
+    BoostingClassifier(),
+    BoostingRegressor(),
 ]
 
 

@@ -202,7 +202,7 @@ def changed_weights() -> np.ndarray:
 
 CHANGES: dict[str, tuple[dict[str, Any], tuple, str]] = {
     "fewer rounds": ({"n_estimators": 5}, (X, Y), "n_estimators must be at least 6, the rounds"),
-    "another rate": ({"learning_rate": 0.2}, (X, Y), "learning_rate was 0.1 and is 0.2"),
+    "another rate": ({"learning_rate": 0.2}, (X, Y), "learning_rate was None and is 0.2"),
     "another depth and seed": (
         {"max_depth": 2, "random_state": 4}, (X, Y), "max_depth was 1 and is 2, random_state",
     ),

@@ -24,8 +24,8 @@ DAYS = pd.date_range("2024-01-01", periods=N)
 
 KINDS: dict[str, Any] = {
     "adaboost": lambda **p: AdaBoostClassifier(n_estimators=2, **p),
-    "boosting": lambda **p: BoostingClassifier(n_estimators=2, **plain(p)),
-    "boosted trees": lambda **p: BoostingClassifier(n_estimators=2, **plain(p, max_depth=2)),
+    "boosting": lambda **p: BoostingClassifier(**plain(p, n_estimators=2)),
+    "boosted trees": lambda **p: BoostingClassifier(**plain(p, max_depth=2, n_estimators=2)),
     "tree": DecisionTreeClassifier,
     "forest": lambda **p: RandomForestClassifier(2, **p),
     "bagging": lambda **p: BaggingClassifier(n_estimators=2, **p),

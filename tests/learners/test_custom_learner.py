@@ -11,6 +11,7 @@ from ensemble_gpu import BoostingRegressor, use_engine
 from ensemble_gpu.data.bags import make_bags
 from ensemble_gpu.data.sampling import draw_seed
 from examples.custom_learner import IntervalRegressor, bumps
+from tests.boosters import plain
 from tests.boosting.replaying import plans, whole_and_resumed
 
 
@@ -66,11 +67,11 @@ def test_a_learner_of_ones_own_has_one_model_on_all_engines_and_its_rounds_are_r
 def test_a_learner_of_ones_own_runs_in_bags():
     X, y = bumps(120)
     X = np.round(X, 1)
-    model = IntervalRegressor(n_estimators=6, n_bags=2, random_state=0).fit(X, y)
+    model = IntervalRegressor(**plain(n_estimators=6, n_bags=2, random_state=0)).fit(X, y)
     bags = make_bags(
         X, y, None, None, seed=draw_seed(0), replace=True, max_samples=1.0, takes_weights=True
     )
-    single = IntervalRegressor(n_estimators=6)
+    single = IntervalRegressor(**plain(n_estimators=6))
     own = [single.fit(X, y, bags.counts(bag)).predict(X) for bag in range(2)]
     np.testing.assert_allclose(model.predict(X), np.mean(own, axis=0), atol=1e-6)
     staged = list(model.staged_predict(X))

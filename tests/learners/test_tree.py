@@ -83,7 +83,7 @@ EXACT = [
 def test_one_round_of_the_squared_loss_is_the_regression_tree_of_scikit_learn(size, weighted):
     data = untied()
     weights = data.weights if weighted else None
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **plain(size))
+    ours = BoostingRegressor(**plain(size, n_estimators=1, learning_rate=1.0, max_bins=None))
     ours.fit(data.X, data.y, weights)
     peer = PeerTree(random_state=0, **size).fit(data.X, data.y, weights)
     assert same_partition(ours.model_.apply(data.X)[:, 0], peer.apply(data.X))
@@ -132,7 +132,7 @@ def test_newton_rounds_of_the_logistic_loss_are_those_of_plain_numpy(engine, rat
 @pytest.mark.parametrize("size", [{"max_depth": 3}, {"max_leaf_nodes": 9}], ids=str)
 def test_gains_and_importances_are_those_of_the_splits(size):
     data = untied()
-    ours = BoostingRegressor(n_estimators=1, learning_rate=1.0, max_bins=None, **plain(size))
+    ours = BoostingRegressor(**plain(size, n_estimators=1, learning_rate=1.0, max_bins=None))
     ours.fit(data.X, data.y)
     fall = np.var(data.y) - np.mean((data.y - ours.predict(data.X)) ** 2)
     assert ours.errors_[0] == pytest.approx(2.0 * len(data.y) * fall, rel=1e-6)
@@ -163,7 +163,7 @@ def both(ours: Any, peer: Any, X: np.ndarray, y: np.ndarray) -> list[np.ndarray]
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_log_loss_of_two_classes_is_that_of_hist_gradient_boosting(size):
     X, y = load_breast_cancer(return_X_y=True)
-    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **plain(size))
+    ours = BoostingClassifier(**plain(size, n_estimators=30, n_jobs=1))
     found = both(ours, HistGradientBoostingClassifier(**PEER | size), X, y)
     assert log_loss(y, found[0]) == pytest.approx(log_loss(y, found[1]), rel=0.06)
 
@@ -171,7 +171,7 @@ def test_log_loss_of_two_classes_is_that_of_hist_gradient_boosting(size):
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_squared_error_is_that_of_hist_gradient_boosting(size):
     X, y = load_diabetes(return_X_y=True)
-    ours = BoostingRegressor(n_estimators=30, n_jobs=1, **plain(size))
+    ours = BoostingRegressor(**plain(size, n_estimators=30, n_jobs=1))
     found = both(ours, HistGradientBoostingRegressor(**PEER | size), X, y)
     errors = [mean_squared_error(y, p) for p in found]
     assert errors[0] == pytest.approx(errors[1], rel=0.04)
@@ -182,7 +182,7 @@ def test_poisson_deviance_is_that_of_hist_gradient_boosting(size):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
     y = rng.poisson(np.exp(0.5 * X[:, 0] + np.sin(X[:, 1]) + 0.3)).astype(float)
-    ours = BoostingRegressor("poisson", step="newton", n_estimators=30, n_jobs=1, **plain(size))
+    ours = BoostingRegressor("poisson", **plain(size, step="newton", n_estimators=30, n_jobs=1))
     found = both(ours, HistGradientBoostingRegressor(loss="poisson", **PEER | size), X, y)
     deviances = [mean_poisson_deviance(y, p) for p in found]
     assert deviances[0] == pytest.approx(deviances[1], rel=0.02)
@@ -195,7 +195,7 @@ def test_log_loss_of_three_classes_is_no_worse_than_that_of_hist_gradient_boosti
     # a round of the peer is a tree for each class, ours one tree with three values: three rounds
     X, y = load(return_X_y=True)
     peer = HistGradientBoostingClassifier(**PEER | size | {"max_iter": 10})
-    ours = BoostingClassifier(n_estimators=30, n_jobs=1, **plain(size))
+    ours = BoostingClassifier(**plain(size, n_estimators=30, n_jobs=1))
     found = both(ours, peer, X, y)
     assert log_loss(y, found[0]) <= log_loss(y, found[1])
 
@@ -219,7 +219,7 @@ def losses() -> list[tuple[Any, str, int | None]]:
 
 def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
     kind = BoostingRegressor if n_classes is None else BoostingClassifier
-    return kind(loss, step=step, **plain(params))
+    return kind(loss, **plain(params, step=step))
 
 
 @pytest.mark.slow
@@ -453,7 +453,7 @@ def test_another_seed_draws_other_rows_and_features():
     data = random_data(n=150)
     for params in ({"subsample": 0.5}, {"max_features": 2}):
         fits = [
-            BoostingClassifier(n_estimators=3, random_state=seed, **plain(params, max_depth=3))
+            BoostingClassifier(**plain(params, max_depth=3, n_estimators=3, random_state=seed))
             for seed in (0, 0, 1)
         ]
         one, again, other = (estimator.fit(data.X, data.y).model_ for estimator in fits)
@@ -584,7 +584,7 @@ def test_as_many_leaves_as_the_depth_allows_change_nothing():
 @pytest.mark.parametrize("size", [{"max_depth": 4}, {"max_leaf_nodes": 11}, {}], ids=str)
 def test_sizes_are_kept(size):
     data = random_data(n=300)
-    model = BoostingClassifier(n_estimators=8, **plain(size, min_samples_leaf=12)).fit(
+    model = BoostingClassifier(**plain(size, min_samples_leaf=12, n_estimators=8)).fit(
         data.X, data.y
     )
     forest = model.model_
@@ -654,7 +654,7 @@ def test_bad_sizes_are_refused_and_leave_nothing_behind(estimator, name, value, 
 def test_discrete_trees_are_refused(size):
     data = random_data(n=40)
     with pytest.raises(ValueError, match=r"stump='discrete' is for stumps; .* ask for trees"):
-        BoostingClassifier(stump="discrete", **plain(size)).fit(data.X, data.y)
+        BoostingClassifier(**plain(size, stump="discrete")).fit(data.X, data.y)
 
 
 def test_monotone_trees_of_three_classes_are_refused():

@@ -84,7 +84,7 @@ def gradient_work(estimator: Any, case: dict[str, Any], n_classes: int, put: Any
     X, y, weights = data(n_classes)
     y = np.abs(weights + y) if n_classes == 0 else y
     placed = [put(a) for a in (X, y, weights)]
-    model = estimator(n_estimators=4, max_bins=6, **plain(case))
+    model = estimator(**plain(case, n_estimators=4, max_bins=6))
     model.fit(placed[0], placed[1], sample_weight=placed[2])
     return [model.predict(placed[0]), *model.staged_predict(placed[0])]
 
