@@ -301,6 +301,8 @@ def _arguments() -> argparse.Namespace:
     add("--task", nargs="+", choices=TASKS, default=TASKS, help="one task (default: both)")
     add("--contestant", nargs="+", choices=CONTESTANTS, metavar="NAME",
         help=f"beside {LIGHTGBM} (default: all): {', '.join(CONTESTANTS)}")  # fmt: skip
+    add("--without", nargs="+", choices=PEERS, default=[], metavar="NAME",
+        help="peers that take too long; the report names them")  # fmt: skip
     add("--param", nargs="+", type=_setting, default=[], metavar="NAME=VALUE",
         help="of ours, where an estimator has it")  # fmt: skip
     add("--cache", type=Path, default=CACHE, metavar="PATH",
@@ -319,8 +321,8 @@ def main() -> None:
     """Run what was asked for, print and write."""
     options = _arguments()
     which = "reporting" if options.write else options.sets
-    wanted = options.contestant or [*OURS, *PEERS]
-    names = [name for name in CONTESTANTS if name in wanted or name == LIGHTGBM]
+    wanted = {*(options.contestant or CONTESTANTS)} - {*options.without} | {LIGHTGBM}
+    names = [name for name in CONTESTANTS if name in wanted]
     summaries, details, boards = [], [], {}
     options.cache.parent.mkdir(parents=True, exist_ok=True)
     cache = Cache(options.cache, options.threads)
@@ -336,7 +338,8 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(boards, indent=1) + "\n")
     if options.write:
-        REPORT.write_text("\n".join([text, _lists(), _machine(options.threads)]))
+        left_out = f"Left out: {', '.join(options.without)}.\n" if options.without else ""
+        REPORT.write_text("\n".join([text, left_out, _lists(), _machine(options.threads)]))
 
 
 def _lists() -> str:

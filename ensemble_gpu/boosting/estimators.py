@@ -8,12 +8,7 @@ from typing import Any
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.bags import plan_in_bags
 from ensemble_gpu.boosting.classifier import BoostedClassifier
-from ensemble_gpu.boosting.gradient_boosting import (
-    AUTO,
-    OF_TREES,
-    GradientBoosting,
-    described,
-)
+from ensemble_gpu.boosting.gradient_boosting import AUTO, GradientBoosting, described
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
     classification_plan,
@@ -46,9 +41,6 @@ _CLASS_METRICS = """"log_loss", "roc_auc" ("auc"),
 _NUMBER_METRICS = """"rmse", "mse", "mae", "mape", "r2",
         "poisson_deviance\""""
 
-# The mean of a leaf needs fewer rows than the shares of classes do.
-_OF_REGRESSION_TREES = replace(OF_TREES, min_samples_leaf=10)
-
 
 class BoostingClassifier(BoostedClassifier, GradientBoosting):
     __doc__ = """Gradient boosting of stumps or trees for several classes, where the arrays live.
@@ -68,7 +60,6 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
         in bags).""" + (
         described(
-            OF_TREES,
             depth=4,
             step="newton",
             prediction="probabilities",
@@ -208,7 +199,6 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
     quantile : float in (0, 1) or None
         Which quantile loss="quantile" estimates; None: the median.""" + (
         described(
-            _OF_REGRESSION_TREES,
             depth=6,
             step="line_search",
             prediction="predictions",
@@ -217,7 +207,6 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
             metrics=_NUMBER_METRICS,
         )
     )
-    _of_trees = _OF_REGRESSION_TREES
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -182,13 +182,13 @@ PARAMETERS = """
     """
 
 
-def described(trees: Restraint, **more: Any) -> str:
+def described(**more: Any) -> str:
     """The part of an estimator's docstring that is about these parameters, and attributes."""
     rounds = {
         "rounds": ROUNDS, "cap": MOST_ROUNDS, "path": PATH, "least_rate": LEAST_RATE,
         "most_rate": MOST_RATE, "auto": AUTO_ROWS,
     }  # fmt: skip
-    return PARAMETERS.format(**rounds, **asdict(trees), **more)
+    return PARAMETERS.format(**rounds, **asdict(OF_TREES), **more)
 
 
 def usual_weight(weights: np.ndarray | None) -> float:
@@ -204,8 +204,6 @@ def usual_weight(weights: np.ndarray | None) -> float:
 
 class GradientBoosting(BoostedEstimator):
     """The parameters of gradient boosting."""
-
-    _of_trees: ClassVar[Restraint] = OF_TREES
 
     loss: str | Loss
     step: str
@@ -248,7 +246,7 @@ class GradientBoosting(BoostedEstimator):
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
         told = {n: v for n, v in given.items() if v is not None or n == "max_features"}
-        return replace(OF_STUMPS if stumps else self._of_trees.for_rows_of(weight), **told)
+        return replace(OF_STUMPS if stumps else OF_TREES.for_rows_of(weight), **told)
 
     def _resolved(self) -> dict[str, Any]:
         return {"learning_rate": self._resolved_rate(), **asdict(self._restraint())}

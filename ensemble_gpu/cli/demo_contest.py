@@ -203,8 +203,8 @@ def contests(rounds: int, peer_rounds: int, trees: int) -> list[Contest]:
         Contestant(
             "ours", grown,
             lambda: BoostingClassifier(
-                n_estimators=trees, max_depth=None, max_leaf_nodes=31, subsample=1.0,
-                max_features=None, device="auto",
+                n_estimators=trees, max_depth=None, max_leaf_nodes=31, l2_regularization=0.0,
+                subsample=1.0, max_features=None, early_stopping=False, device="auto",
             ),
         ),
         Contestant(

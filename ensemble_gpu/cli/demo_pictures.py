@@ -57,9 +57,9 @@ def _pictures(
         return curves.plot_shape_functions(fits[1], X=large.X, feature_names=large.feature_names)
 
     def history() -> Any:
-        model = BoostingClassifier(
-            n_estimators=rounds, max_depth=4, early_stopping=True, random_state=0
-        ).fit(large.X, large.y)
+        model = BoostingClassifier(n_estimators=rounds, learning_rate=0.1, early_stopping=True).fit(
+            large.X, large.y
+        )
         ax = model.history_.plot()
         ax.set_title(f"Boosted trees with early stopping: {large.name}")
         return ax.figure

@@ -16,9 +16,7 @@ from ensemble_gpu.kernels.cpu.threads import Run
 # What is fitted: its name, and how it is made with so many rounds and threads.
 ESTIMATORS: dict[str, Callable[[int, int | None], Any]] = {
     "AdaBoost": lambda n, jobs: AdaBoostClassifier(n_estimators=n, n_jobs=jobs),
-    "boosted trees": lambda n, jobs: BoostingClassifier(
-        n_estimators=n, max_depth=4, max_features=0.5, n_jobs=jobs, random_state=0
-    ),
+    "boosted trees": lambda n, jobs: BoostingClassifier(n_estimators=n, n_jobs=jobs),
     "forest": lambda n, jobs: RandomForestClassifier(
         n_estimators=n, max_depth=6, n_jobs=jobs, random_state=0
     ),

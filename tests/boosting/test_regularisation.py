@@ -84,10 +84,11 @@ def test_every_leaf_keeps_its_second_derivatives(least, weighted):
 
 SPELLED = {
     "n_estimators": 500, "learning_rate": 0.03, "early_stopping": False, "random_state": 0,
-    "min_hessian": 1e-3, "l2_regularization": 1.0, "subsample": 0.8, "max_features": 0.4,
+    "min_samples_leaf": 20, "min_hessian": 1e-3, "l2_regularization": 1.0, "subsample": 0.8,
+    "max_features": 0.4,
 }  # fmt: skip
-OF_CLASSES = {**SPELLED, "max_depth": 4, "min_samples_leaf": 20}
-OF_NUMBERS = {**SPELLED, "max_depth": 6, "min_samples_leaf": 10}
+OF_CLASSES = {**SPELLED, "max_depth": 4}
+OF_NUMBERS = {**SPELLED, "max_depth": 6}
 EACH = pytest.mark.parametrize(
     ("kind", "spelled"), [(BoostingClassifier, OF_CLASSES), (BoostingRegressor, OF_NUMBERS)]
 )
