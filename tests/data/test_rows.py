@@ -50,7 +50,7 @@ def boosted(plan: Plan) -> Any:
 
 
 def descended(alone: BoostingRegressor, binned: Binned, X: Any, loss: Any) -> Any:
-    descent = DescentParameters.of(alone, step=alone.step, size=alone._size)
+    descent = DescentParameters.of(alone, step=alone.step, size=alone._size(alone._restraint()))
     learner = gradient_learner(binned, descent)
     return boosted(regression_plan(binned, locate(X), loss, descent, learner))
 
