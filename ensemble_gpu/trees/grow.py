@@ -255,9 +255,9 @@ def grow(
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words, rule.monotone)
-    drawn = limits.n_features < len(rule.signs) and limits.interactions is None
-    if limits.max_leaves is None and drawn and isinstance(grower, WholeTreeGrower):
-        return Grown(*grower.grow_levels(limits, ROUNDING, start.arrays))
+    if limits.interactions is None and isinstance(grower, WholeTreeGrower):
+        arrays, split = grower.grow_whole(limits, ROUNDING, start.arrays)
+        return Grown(*arrays) if split is None else _cut(Grown(*arrays), split)
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))

@@ -29,7 +29,7 @@ from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
-from ensemble_gpu.kernels.cpu.trees.level_grower import grower_for
+from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
@@ -189,7 +189,7 @@ class CpuEngine:
         return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
-        return grower_for(codes, sample, rule, self.run.threads, self._map)
+        return grower_for(codes, sample, rule, self.run, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:

@@ -136,8 +136,8 @@ def root_key(seed, tree):
     return mix(mix(np.uint64(seed) + STEP) + np.uint64(tree))
 
 
-@kernel
-def best_first(left, potential, most, split):
+@inner
+def mark_best(left, potential, most, split):
     """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
 
     A node that is not divided yet counts as having no children worth splitting: it is marked, its
@@ -154,6 +154,12 @@ def best_first(left, potential, most, split):
         if left[node] != LEAF:
             for child in range(np.int64(left[node]), np.int64(left[node]) + 2):
                 heapq.heappush(heap, (-potential[child], child))
+
+
+@kernel
+def best_first(left, potential, most, split):
+    """`mark_best` for Python."""
+    mark_best(left, potential, most, split)
 
 
 @kernel

@@ -1,0 +1,164 @@
+"""A grower that grows whole trees in compiled code, where it can."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu.layouts import by_row
+from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.sharing import ALONE
+from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
+from ensemble_gpu.kernels.cpu.trees.pair_splits import (
+    Counting,
+    counting,
+    generals_for,
+    works_for,
+)
+from ensemble_gpu.kernels.cpu.trees.pool import Pool, pool_for
+from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
+from ensemble_gpu.kernels.cpu.trees.whole import (
+    BLOCK,
+    Growth,
+    Layout,
+    block_of,
+    found_for,
+    grow_whole,
+    waiting_for,
+)
+from ensemble_gpu.kernels.host.nodes import NodeArrays
+from ensemble_gpu.kernels.protocol import PACK_BITS, Codes
+from ensemble_gpu.kernels.tree_protocol import GINI, LEAF, VARIANCE, Sample, SplitRule
+
+# Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
+KEEP_ROWS = 1024
+# Bytes of kept sums; nodes beyond them are searched row by row.
+POOL_BYTES = 1 << 26
+
+
+class _Kept(threading.local):
+    """Memory for kept sums, which the trees of a thread take over from each other.
+
+    To have it from the system anew would cost a boosted tree a tenth of its time. It is gone
+    when the matrix is.
+    """
+
+    def __init__(self) -> None:
+        self.matrix: Any = lambda: None
+        self.cells = np.empty((0, 0, 0, 2), dtype=np.int64)
+
+
+_KEPT = _Kept()
+
+
+def _cells_for(matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    kept = _KEPT
+    if kept.matrix() is not matrix or kept.cells.shape[1:] != shape[1:] or len(kept.cells) < shape[0]:
+        kept.cells = scratch_array(shape, np.int64)
+        kept.matrix = weakref.ref(matrix, lambda _: setattr(kept, "cells", kept.cells[:0].copy()))
+    return kept.cells
+
+
+class WholeGrower(CpuGrower):
+    """Two statistics, one-byte codes: `WholeTreeGrower`."""
+
+    def __init__(
+        self, codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map, count: Counting
+    ) -> None:
+        super().__init__(codes, sample, rule, run.threads, map_)
+        self.run, self.count = run, count
+
+    def grow_whole(
+        self, limits: Any, rounding: float, root: NodeArrays
+    ) -> tuple[NodeArrays, np.ndarray | None]:
+        n, rule = len(self.order), self.scoring
+        n_nodes, columns = self._most_nodes(limits), 2 + rule.counted
+        words = root.subset.shape[1]
+        tree = NodeArrays(*(scratch_array((n_nodes, *a.shape[1:]), a.dtype) for a in root))
+        for whole, a in zip(tree, root, strict=True):
+            whole[:1] = a
+        start, stop = (scratch_array((n_nodes,), np.int64) for _ in range(2))
+        start[0], stop[0] = 0, n
+        most = -1 if limits.max_leaves is None else limits.max_leaves
+        growth = Growth(
+            self.p, min(limits.n_features, self.p),
+            max(limits.min_rows_split, 2 * rule.min_rows, 2),
+            -1 if limits.max_depth is None else limits.max_depth, most,
+            float(limits.least_gain), rounding, TIDY,
+        )  # fmt: skip
+        block = min(BLOCK, n_nodes + n_nodes % 2)
+        layout, pool = self._layout(), self._pool(growth, n_nodes, block, words)
+        waiting = None if most < 0 else waiting_for(n_nodes, columns, words)
+        m, moved = self.run.call(
+            grow_whole, ALONE, rule, self.count, self.rows, layout, self.others, growth,
+            (start, stop), tree, block_of(block, n, columns, words), pool,
+            works_for(self.codes, self.width, n, self.run.threads),
+            generals_for(self.width, columns, self.run.threads) if words else None,
+            waiting,
+        )  # fmt: skip
+        if moved:
+            self.codes, self.place = self.laid, layout.place
+        self.start, self.stop, self.n_nodes = start[:m], stop[:m], m
+        grown = NodeArrays(*(a[:m] for a in tree))
+        self.leaf = grown.feature == LEAF
+        return grown, None if waiting is None else waiting.marked[:m]
+
+    def _most_nodes(self, limits: Any) -> int:
+        """How many nodes a tree may have while it grows."""
+        most = 2 * len(self.order)
+        if limits.max_depth is not None and limits.max_depth < 31:
+            most = min(most, 2 ** (limits.max_depth + 1))
+        return most + 2
+
+    def _pool(self, growth: Growth, n_nodes: int, block: int, words: int) -> Pool | None:
+        """Room for kept sums, where they are worth it."""
+        n = len(self.order)
+        if n < 2 * KEEP_ROWS or 2 * growth.k < self.p:
+            return None
+        n_tiles = self.matrix.shape[1] // FEATURES
+        slot_bytes = 16 * FEATURES * n_tiles * self.width
+        most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
+        if most < 2:
+            return None
+        found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
+        cells = _cells_for(self.matrix, (most, FEATURES * n_tiles, self.width, 2))
+        return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
+
+    def _layout(self) -> Layout:
+        n, none = len(self.order), np.zeros(0, dtype=np.int64)
+        target, targets = (none if a is None else a for a in (self.target, self.targets))
+        place = np.arange(n, dtype=np.uint32) if self.place is None else self.place
+        laid_steps = self.laid.shape[1], 1
+        cells, steps = self.codes.reshape(-1), laid_steps
+        if self.columns is not None and self.place is None:
+            cells, steps = self.columns.reshape(-1), (1, self.columns.shape[1])
+        return Layout(
+            self.codes.view(np.uint64), self.matrix.view(np.uint64), self.laid.view(np.uint64),
+            self.laid, place, target, targets, scratch_array((n if len(targets) else 0,), np.int64), cells,
+            self.laid.reshape(-1), steps, laid_steps,
+        )  # fmt: skip
+
+
+def _counting_for(sample: Sample, rule: SplitRule) -> Counting | None:
+    """How the rows of two statistics are counted."""
+    if rule.min_rows == 1:
+        return counting(0, 0, False)
+    values = sample.values
+    packed = sample.label is None and values.shape[1] == 1
+    n = values.shape[0] if sample.rows is None else len(sample.rows)
+    total = n << PACK_BITS if packed else int(values[:, 0].sum())
+    return counting(total, n, True)
+
+
+def grower_for(codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map) -> CpuGrower:
+    """The grower of a tree: of whole trees, where it can."""
+    pairs = sample.n_stats == 2 and rule.criterion in (GINI, VARIANCE) and not rule.random
+    if pairs and by_row(codes).dtype == np.uint8:
+        count = _counting_for(sample, rule)
+        if count is not None:
+            return WholeGrower(codes, sample, rule, run, map_, count)
+    return CpuGrower(codes, sample, rule, run.threads, map_)
