@@ -137,11 +137,11 @@ def root_key(seed, tree):
 
 
 @inner
-def mark_best(left, potential, most, split):
+def mark_best(left, potential, most, fresh, split):
     """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
 
     A node that is not divided yet counts as having no children worth splitting: it is marked, its
-    children will be known next time.
+    children will be known next time. After `fresh` of these it ends.
     """
     heap = [(-potential[0], np.int64(0))]
     n_leaves = 1
@@ -154,12 +154,16 @@ def mark_best(left, potential, most, split):
         if left[node] != LEAF:
             for child in range(np.int64(left[node]), np.int64(left[node]) + 2):
                 heapq.heappush(heap, (-potential[child], child))
+        else:
+            fresh -= 1
+            if fresh == 0:
+                break
 
 
 @kernel
 def best_first(left, potential, most, split):
-    """`mark_best` for Python."""
-    mark_best(left, potential, most, split)
+    """`mark_best` for Python: all of them."""
+    mark_best(left, potential, most, most, split)
 
 
 @kernel

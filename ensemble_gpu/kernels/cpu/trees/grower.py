@@ -11,6 +11,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
+from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees import (
     class_splits,
     pair_splits,
@@ -52,8 +53,6 @@ TIDY = 6
 # Rows times features below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 100_000
 
-UNCOUNTED = pair_splits.Counting(0, 0)
-
 # function(part) for every part, on threads
 Map = Callable[[Callable[[Any], Any], Any], list[Any]]
 
@@ -83,8 +82,9 @@ class CpuGrower:
     ) -> None:
         self.matrix, self.width, self.p = by_row(codes), codes.width, codes.n_features
         self.codes = self.matrix
-        # a split reads one code of every row
-        self.columns = by_column(codes) if sample.rows is None else None
+        # most of the rows are read where they are, and a split reads one code of each
+        dense = sample.rows is None or 2 * len(sample.rows) >= codes.n_rows
+        self.columns = by_column(codes) if dense else None
         self.rule, self.n_stats = rule, sample.n_stats
         self.scoring = scoring_of(rule, sample.n_stats)
         self.threads, self.map = threads, map_
@@ -103,7 +103,7 @@ class CpuGrower:
         self.laid = scratch_array((len(self.order), self.matrix.shape[1]), self.matrix.dtype)
         self.place: np.ndarray | None = None  # in the matrix, of the rows as they are laid out
         self.moves = 0
-        if not every:
+        if not dense:
             self._tidy()
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
@@ -112,8 +112,8 @@ class CpuGrower:
         columns = self.n_stats + self.scoring.counted
         self.kept = KeptSums((self.p, self.width, columns))
         movable = self.order, self.label, self.values
-        others = (scratch_array(a.shape, a.dtype) for a in movable)
-        self.others = Others(*others, scratch_array(self.order.shape, np.uint8))
+        order, label, values = (scratch_array(a.shape, a.dtype) for a in movable)
+        self.others = Others(order, label, values, scratch_array(self.order.shape, np.uint8))
 
     def _tidy(self) -> None:
         """Lay out codes and targets in the order of the nodes.
@@ -144,14 +144,14 @@ class CpuGrower:
 
     def total(self) -> np.ndarray:
         if len(self.label):
-            total = np.zeros((self.n_stats, 1), dtype=np.int64)
-            sums.sums_by(self.label, self.values, total)
-            return total[:, 0]
+            weights = np.zeros((self.n_stats, 1), dtype=np.int64)
+            sums.sums_by(self.label, self.values, weights)
+            return weights[:, 0]
+        if not self.packed:
+            return self.values.sum(axis=0)
         total = np.zeros(2, dtype=np.int64)
-        if self.packed:
-            sums.sum_packed(self.values, total)
-            return total
-        return self.values.sum(axis=0)
+        sums.sum_packed(self.values, total)
+        return total
 
     def nodes(self) -> np.ndarray:
         out = np.empty(len(self.matrix), dtype=np.int64)
@@ -230,7 +230,7 @@ class CpuGrower:
             if self.fast:
                 self._add_words(tasks, lo, hi)
                 pair_splits.search_pairs(
-                    self.scoring, UNCOUNTED, kept.pool, slots, own_batch, 8 * lo,
+                    self.scoring, pair_splits.UNCOUNTED, kept.pool, slots, own_batch, 8 * lo,
                     min(8 * hi, self.p), own[t].arrays,
                     pair_splits.work_for(self.codes, self.width, 0),
                 )  # fmt: skip
@@ -267,7 +267,15 @@ class CpuGrower:
             if self.plain:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
                 pair_work = pair_splits.work_for(self.codes, width, largest)
-                split(self.scoring, UNCOUNTED, self.rows, which, own, found.arrays, pair_work)
+                split(
+                    self.scoring,
+                    pair_splits.UNCOUNTED,
+                    self.rows,
+                    which,
+                    own,
+                    found.arrays,
+                    pair_work,
+                )
                 return
             work = splits.node_work(width, self.n_stats + self.scoring.counted, largest)
             common = self.scoring, self.rows, which, own, found.arrays, work
@@ -332,15 +340,9 @@ class CpuGrower:
         return out
 
 
-def leaves(codes: Codes, tree: CodeTree, threads: int, map_: Map) -> np.ndarray:
+def leaves(codes: Codes, tree: CodeTree, run: Run) -> np.ndarray:
     """The leaf of every row of the matrix."""
     out = np.empty(codes.n_rows, dtype=np.int64)
-    rows = by_row(codes)
     arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right, tree.subset
-    bounds = [codes.n_rows * t // threads for t in range(threads + 1)]
-
-    def run(t: int) -> None:
-        partition.leaves(rows, bounds[t], bounds[t + 1], arrays, codes.width - 1, out)
-
-    map_(run, range(threads))
+    run.call(partition.leaves, by_row(codes), arrays, codes.width - 1, out)
     return out

@@ -36,32 +36,36 @@ from ensemble_gpu.kernels.tree_protocol import GINI, VARIANCE
 VECTOR = 8  # runs from which scores are worth a loop of their own
 
 
-# Rows of the runs [4, run]: the codes that occur in a node, their two sums, and how many rows (0
-# where nobody counts).
+# Rows of the runs [4, run]: the codes that occur in a node, the two sums up to and including each,
+# and how many rows that are (0 where nobody counts).
 CODE, FIRST, SECOND, ROWS_OF = range(4)
 
 
 class Counting(NamedTuple):
-    """x 2^shift + one: the first statistic of a row and the row; `one` is 0 where nobody counts."""
+    """x 2^shift + one: the first statistic of a row and the row; `one` is 0 where nobody counts.
+
+    `exact`: no sum has more digits than a float, whose differences are then exact.
+    """
 
     shift: int
     one: int
+    exact: bool
 
 
-def counting(total: int, n_rows: int, counted: bool) -> Counting | None:
-    """For sums of up to `total` over n rows; None: they do not fit in one integer."""
-    if not counted:
-        return Counting(0, 0)
-    shift = n_rows.bit_length()
-    return Counting(shift, 1) if total.bit_length() + shift < 63 else None
+UNCOUNTED = Counting(0, 0, False)
+
+
+def counting(largest: int, n_rows: int, counted: bool) -> Counting | None:
+    """For n rows with statistics of up to `largest`; None: they do not fit in one integer."""
+    total, shift = (largest * n_rows).bit_length(), n_rows.bit_length() if counted else 0
+    return Counting(shift, int(counted), total <= 53) if total + shift < 63 else None
 
 
 class PairWork(NamedTuple):
     """Scratch arrays of `split_pairs`: `sums` and `seen` are zero before and after.
 
     `words` is the memory of `seen`, eight codes at once; `scores` [5, run] is what scores are made
-    of, and they, `cumulated` [3, run] what conditions look at; `keys` and `other` are for nodes of
-    which more than SMALL rows are sorted.
+    of, and they; `keys` and `other` are for nodes of which more than SMALL rows are sorted.
     """
 
     sums: np.ndarray
@@ -69,7 +73,6 @@ class PairWork(NamedTuple):
     words: np.ndarray
     runs: np.ndarray
     scores: np.ndarray
-    cumulated: np.ndarray
     sorting: Sorting
     keys: np.ndarray
     other: np.ndarray
@@ -83,8 +86,7 @@ def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
     n_runs = max(8 * n_words, long, SMALL) + 1
     return PairWork(
         np.zeros(FEATURES * 16 * n_words, dtype=np.int64), seen, seen.view(np.uint64),
-        np.empty((4, n_runs), dtype=np.int64), np.empty((5, n_runs)),
-        np.empty((3, n_runs), dtype=np.int64), sorting_for(codes),
+        np.empty((4, n_runs), dtype=np.int64), np.empty((5, n_runs)), sorting_for(codes),
         np.empty(long, dtype=np.uint64), np.empty(long, dtype=np.uint64),
     )  # fmt: skip
 
@@ -108,7 +110,7 @@ def works_for(codes: np.ndarray, width: int, largest: int, workers: int) -> Pair
     sorting = Sorting(*(several(a) for a in work.sorting))
     seen = several(work.seen)
     others = {name: several(getattr(work, name)) for name in ("sums", "runs", "scores")}
-    others |= {name: several(getattr(work, name)) for name in ("cumulated", "keys", "other")}
+    others |= {name: several(getattr(work, name)) for name in ("keys", "other")}
     return PairWork(seen=seen, words=seen.view(np.uint64), sorting=sorting, **others)
 
 
@@ -123,7 +125,7 @@ def work_of(works, worker):
     sorting = works.sorting
     return PairWork(
         works.sums[worker], works.seen[worker], works.words[worker], works.runs[worker],
-        works.scores[worker], works.cumulated[worker],
+        works.scores[worker],
         Sorting(sorting.keys[worker], sorting.places[worker], sorting.rank[worker]),
         works.keys[worker], works.other[worker],
     )  # fmt: skip
@@ -176,47 +178,53 @@ def _allowed(rule, sign, node, x, y, n):
 
 
 @inner(forceinline=True)
-def _scan(rule, sign, runs, m, node, g0, g1, gn, missing, best, work):
+def _write_scores(kind, l2, exact, node, firsts, seconds, n, scores):
+    """scores[4, :n] of the splits behind runs 0 ... n - 1.
+
+    Floats first, then scores without a branch: the divisions run side by side.
+    """
+    A, B, C, D, out = scores[0], scores[1], scores[2], scores[3], scores[4]
+    t0, t1 = node.first, node.second
+    x, y = float(t0), float(t1)
+    for i in range(n):
+        A[i], B[i] = float(firsts[i]), float(seconds[i])
+    if exact and kind == GINI:
+        for i in range(n):
+            out[i] = gini_of_pairs(A[i], B[i], x - A[i], y - B[i])
+    elif exact:
+        for i in range(n):
+            out[i] = variance_of_pairs(A[i], B[i], x - A[i], y - B[i], l2)
+    else:
+        for i in range(n):
+            C[i], D[i] = float(t0 - firsts[i]), float(t1 - seconds[i])
+        if kind == GINI:
+            for i in range(n):
+                out[i] = gini_of_pairs(A[i], B[i], C[i], D[i])
+        else:
+            for i in range(n):
+                out[i] = variance_of_pairs(A[i], B[i], C[i], D[i], l2)
+
+
+@inner(forceinline=True)
+def _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left, kind, l2, t0, t1 = -1, False, rule.kind, rule.l2, node.first, node.second
+    firsts, seconds, rows = runs[FIRST], runs[SECOND], runs[ROWS_OF]
     bound = rule.counted or rule.min_weight > 0 or sign != 0
-    l0, l1, n = np.int64(0), np.int64(0), np.int64(0)
     if not missing and m > VECTOR:
-        # sums first, then scores without a branch: the divisions run side by side
-        firsts, seconds, counts = runs[FIRST], runs[SECOND], runs[ROWS_OF]
-        xs, ys, rows = work.cumulated[0], work.cumulated[1], work.cumulated[2]
-        A, B, C, D = work.scores[0], work.scores[1], work.scores[2], work.scores[3]
+        _write_scores(kind, l2, exact, node, firsts, seconds, m - 1, work.scores)
         scores = work.scores[4]
         for i in range(m - 1):
-            l0 += firsts[i]
-            l1 += seconds[i]
-            xs[i], ys[i] = l0, l1
-            A[i], B[i], C[i], D[i] = float(l0), float(l1), float(t0 - l0), float(t1 - l1)
-        if rule.counted:
-            for i in range(m - 1):
-                n += counts[i]
-                rows[i] = n
-        if kind == GINI:
-            for i in range(m - 1):
-                scores[i] = gini_of_pairs(A[i], B[i], C[i], D[i])
-        else:
-            for i in range(m - 1):
-                scores[i] = variance_of_pairs(A[i], B[i], C[i], D[i], l2)
-        for i in range(m - 1):
             if scores[i] > best and (
-                not bound or _allowed(rule, sign, node, xs[i], ys[i], rows[i])
+                not bound or _allowed(rule, sign, node, firsts[i], seconds[i], rows[i])
             ):
                 best, at = scores[i], i
         return best, at, False
     for i in range(m - 1):
-        l0 += runs[FIRST, i]
-        l1 += runs[SECOND, i]
-        n += runs[ROWS_OF, i]
+        l0, l1, n = firsts[i], seconds[i], rows[i]
         if missing:
             score = pair_score(kind, l2, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
-            if score > best and (
-                not bound or _allowed(rule, sign, node, l0 + g0, l1 + g1, n + gn)
-            ):
+            if score > best and (not bound or _allowed(rule, sign, node, l0 + g0, l1 + g1, n + gn)):
                 best, at, to_left = score, i, True
         score = pair_score(kind, l2, l0, l1, t0 - l0, t1 - l1)
         if score > best and (not bound or _allowed(rule, sign, node, l0, l1, n)):
@@ -234,6 +242,7 @@ def _scan(rule, sign, runs, m, node, g0, g1, gn, missing, best, work):
 def _sorted_runs(label, values, a, n, keys, shift, low, one, runs):
     """Runs of rows that are sorted: a key is (code - low) 2^shift + place; how many."""
     classes, m, last, mask = label.shape[0] > 0, -1, np.int64(-1), (1 << shift) - 1
+    first, second, rows = np.int64(0), np.int64(0), np.int64(0)
     for k in range(n):
         own, t = (np.int64(keys[k]) >> shift) + low, a + (np.int64(keys[k]) & mask)
         if classes:
@@ -242,12 +251,11 @@ def _sorted_runs(label, values, a, n, keys, shift, low, one, runs):
             x = w - y
         else:
             x, y = pair(values, t)
-        new = own != last
-        m += new
-        runs[CODE, m] = own
-        runs[FIRST, m] = x + (np.int64(0) if new else runs[FIRST, m])
-        runs[SECOND, m] = y + (np.int64(0) if new else runs[SECOND, m])
-        runs[ROWS_OF, m] = one + (np.int64(0) if new else runs[ROWS_OF, m])
+        m += own != last
+        first += x
+        second += y
+        rows += one
+        runs[CODE, m], runs[FIRST, m], runs[SECOND, m], runs[ROWS_OF, m] = own, first, second, rows
         last = own
     m += 1
     return m if classes or one == 1 else _without_zeros(runs, m)
@@ -256,11 +264,12 @@ def _sorted_runs(label, values, a, n, keys, shift, low, one, runs):
 @inner(forceinline=True)
 def _without_zeros(runs, n):
     """Runs that add up to nothing count as absent, as they do in sums by code."""
-    m = 0
+    m, before_x, before_y = 0, np.int64(0), np.int64(0)
     for k in range(n):
         x, y = runs[FIRST, k], runs[SECOND, k]
         runs[CODE, m], runs[FIRST, m], runs[SECOND, m], runs[ROWS_OF, m] = runs[CODE, k], x, y, 0
-        m += x != 0 or y != 0
+        m += x != before_x or y != before_y
+        before_x, before_y = x, y
     return m
 
 
@@ -292,17 +301,10 @@ def _add(codes, order, label, values, a, b, f, count, sums, base, seen, mark):
 
 
 @inner(forceinline=True)
-def write_run(runs, m, code, joint, second, count, rows_mask):
-    """Write run m; whether the code occurs. `joint` is x 2^shift + rows."""
-    runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = code, joint >> count.shift, second
-    runs[ROWS_OF, m] = joint & rows_mask
-    return joint != 0 or second != 0
-
-
-@inner(forceinline=True)
 def _added_runs(sums, base, words, word, n_words, count, runs):
     """Runs of a node that was added up, which is cleared; how many."""
     m, rows_mask = 0, (np.int64(1) << count.shift) - 1
+    first, second = np.int64(0), np.int64(0)
     for w in range(n_words):
         if words[word + w] == 0:
             continue
@@ -311,8 +313,34 @@ def _added_runs(sums, base, words, word, n_words, count, runs):
             at = base + np.uint64(2 * b)
             x, y = sums[at], sums[at + np.uint64(1)]
             sums[at], sums[at + np.uint64(1)] = 0, 0
-            m += write_run(runs, m, b, x, y, count, rows_mask)
+            first += x
+            second += y
+            runs[CODE, m], runs[FIRST, m], runs[SECOND, m] = b, first >> count.shift, second
+            runs[ROWS_OF, m] = first & rows_mask
+            m += x != 0 or y != 0
     return m
+
+
+@inner(forceinline=True)
+def kept_runs(cells, count, runs):
+    """Runs of a feature's kept sums [code, 2]; how many."""
+    m, rows_mask = np.int64(0), (np.int64(1) << count.shift) - 1
+    first, second = np.int64(0), np.int64(0)
+    codes, firsts, seconds, rows = runs[CODE], runs[FIRST], runs[SECOND], runs[ROWS_OF]
+    for b in range(cells.shape[0]):
+        x, y = cells[b, 0], cells[b, 1]
+        first += x
+        second += y
+        codes[m], firsts[m], seconds[m] = b, first >> count.shift, second
+        rows[m] = first & rows_mask
+        m += (x != 0) | (y != 0)
+    return m
+
+
+@inner(forceinline=True)
+def _last_run(runs, m, c):
+    """Sum c of the last of m runs alone."""
+    return runs[FIRST + c, m - 1] - (runs[FIRST + c, m - 2] if m > 1 else np.int64(0))
 
 
 @inner
@@ -324,11 +352,11 @@ def _offer_categories(rule, f, runs, m, whole, bounds, key, width, i, best, foun
     if m > 0 and runs[CODE, m - 1] == width - 1:
         missing = 1
         for c in range(columns):
-            general.missing_sums[c] = runs[FIRST + c, m - 1]
+            general.missing_sums[c] = _last_run(runs, m, c)
     for k in range(m - missing):
         general.code[k] = runs[CODE, k]
         for c in range(columns):
-            general.cell[k, c] = runs[FIRST + c, k]
+            general.cell[k, c] = _last_run(runs, k + 1, c)
     found.score[i] = best
     place = Best(found.score[i : i + 1], found.record[i], found.left[i], found.subset[i])
     try_feature(rule, f, general, m - missing, Node(whole, bounds, key), width - 1, place)
@@ -336,29 +364,26 @@ def _offer_categories(rule, f, runs, m, whole, bounds, key, width, i, best, foun
 
 
 @inner(forceinline=True)
-def offer(rule, f, m, node, width, i, best, found, work):
+def offer(rule, exact, f, m, node, width, i, best, found, work):
     """Offer the m runs of feature f to node i; returns its best score."""
     runs = work.runs
     g0, g1, gn = np.int64(0), np.int64(0), np.int64(0)
     missing = m > 0 and runs[CODE, m - 1] == width - 1
     if missing:
+        g0, g1, gn = _last_run(runs, m, 0), _last_run(runs, m, 1), _last_run(runs, m, 2)
         m -= 1
-        g0, g1, gn = runs[FIRST, m], runs[SECOND, m], runs[ROWS_OF, m]
     if m == 0 or (m == 1 and not missing):
         return best
     sign = rule.signs[f]
-    score, at, to_left = _scan(rule, sign, runs, m, node, g0, g1, gn, missing, best, work)
+    score, at, to_left = _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work)
     if at < 0:
         return best
     record, left = found.record, found.left
     record[i, FEATURE], record[i, BIN] = f, runs[CODE, at]
     record[i, ABOVE] = runs[CODE, at + 1] if at + 1 < m else width - 1
     record[i, MISSING_LEFT], record[i, HAS_MISSING] = to_left, missing
-    a, b = (g0, g1) if to_left else (np.int64(0), np.int64(0))
-    for k in range(at + 1):
-        a += runs[FIRST, k]
-        b += runs[SECOND, k]
-    left[i, 0], left[i, 1] = a, b
+    left[i, 0] = runs[FIRST, at] + (g0 if to_left else np.int64(0))
+    left[i, 1] = runs[SECOND, at] + (g1 if to_left else np.int64(0))
     for w in range(found.subset.shape[1]):
         found.subset[i, w] = 0
     return score
@@ -376,15 +401,16 @@ def pair_node(batch, i):
 
 
 @inner(forceinline=True)
-def offer_to(rule, f, m, node, batch, own, width, i, best, found, work, general):
+def offer_to(rule, exact, f, m, node, batch, own, width, i, best, found, work, general):
     """`offer` to entry `own` of a batch, whatever the codes of the feature are."""
-    if general is not None:
+    # the first condition is decided by the compiler, the second by the feature
+    if general is not None:  # noqa: SIM102
         if rule.categorical[f]:
             return _offer_categories(
                 rule, f, work.runs, m, batch.whole[own], batch.bounds[own], batch.key[own], width,
                 i, best, found, general,
             )  # fmt: skip
-    return offer(rule, f, m, node, width, i, best, found, work)
+    return offer(rule, exact, f, m, node, width, i, best, found, work)
 
 
 # In the loops below arrays have names of their own: reading one out of a tuple counts references.
@@ -429,7 +455,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, gener
                     base = np.uint64(slot) * stride
                     m = _added_runs(sums, base, words, slot * n_words, n_words, count, runs)
                 best = offer_to(
-                    rule, f, m, node, batch, i, width, i, best, found, work, general
+                    rule, count.exact, f, m, node, batch, i, width, i, best, found, work, general
                 )
         score[i] = best
 
@@ -461,7 +487,7 @@ def split_wide_pairs(rule, count, rows, which, batch, found, work):
             else:
                 low = sort_rows(codes, order, start, n, np.uint64(f), long_keys, other)
                 m = _sorted_runs(label, values, start, n, long_keys, 32, low, count.one, runs)
-            best = offer(rule, f, m, node, width, i, best, found, work)
+            best = offer(rule, count.exact, f, m, node, width, i, best, found, work)
         score[i] = best
 
 
@@ -473,14 +499,5 @@ def search_pairs(rule, count, pool, slots, batch, lo, hi, found, work):
         node, best = pair_node(batch, i), score[i]
         for f in range(lo, hi):
             m = kept_runs(pool[slots[i], f], count, work.runs)
-            best = offer(rule, f, m, node, width, i, best, found, work)
+            best = offer(rule, count.exact, f, m, node, width, i, best, found, work)
         score[i] = best
-
-
-@inner(forceinline=True)
-def kept_runs(cells, count, runs):
-    """Runs of a feature's kept sums [code, 2]; how many."""
-    m, rows_mask = np.int64(0), (np.int64(1) << count.shift) - 1
-    for b in range(cells.shape[0]):
-        m += write_run(runs, m, b, cells[b, 0], cells[b, 1], count, rows_mask)
-    return m

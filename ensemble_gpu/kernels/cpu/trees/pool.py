@@ -1,9 +1,9 @@
-"""Sums of large nodes, kept for their children: one child's sums are its parent's less its sibling's.
+"""Sums of large nodes, kept for their children: those of one child come from its sibling's.
 
 A task is a pair of siblings, or the root: the smaller one's rows are added up, what they leave of
-the parent's sums is the larger one's, and both are searched while their sums are in the cache. Tasks
-and tiles of eight features are shared among the workers; every tile has a best split of its own, the
-best of them is the node's (of equal scores the first feature's).
+the parent's sums is the larger one's, and both are searched while their sums are in the cache.
+Tasks and tiles of eight features are shared among the workers; every tile has a best split of its
+own, the best of them is the node's (of equal scores the first feature's).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from ensemble_gpu.kernels.tree_protocol import NEVER
 PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 # Rows whose codes are fetched at once: they stay in the second-level cache while tiles take turns.
 FETCHED = 2048
+# Tasks a worker that need not be cut into parts.
+ENOUGH = 4
 # Columns of a task: rows start ... stop - 1 are added up in `slot` and taken from slot `minus` (-1:
 # from none); `small` and `large` are the nodes' places in the block (-1: not looked at).
 START, STOP, SLOT, MINUS, SMALLER, LARGER, TASK = range(7)
@@ -167,8 +169,10 @@ def release_borrowed(pool, n):
 
 @inner
 def _fetch(words, order, a, n, lo, hi, block):
-    """Codes of rows a ... a + n - 1, tile by tile: one read after the other, they miss the cache
-    side by side."""
+    """Codes of rows a ... a + n - 1, tile by tile.
+
+    One read after the other, they miss the cache side by side.
+    """
     start, first = np.uint64(a), np.uint64(lo)
     for t in range(np.uint64(n)):
         row = np.uint64(order[start + t])
@@ -246,8 +250,8 @@ def _build(rows, words, count, task, lo, hi, pool, worker):
 
 @inner
 def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, work, general):
-    """Best splits of the node at place `at` on tiles lo ... hi - 1; `own` is its row of features."""
-    features, node = batch.features, pair_node(batch, at)
+    """Best splits of the node at place `at` on tiles lo ... hi - 1; `own`: its row of features."""
+    features, node, exact = batch.features, pair_node(batch, at), count.exact
     for tile in range(lo, hi):
         i, best = first + tile, NEVER
         for c in range(RECORD):
@@ -257,7 +261,7 @@ def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, 
             for f in range(start, stop):
                 m = kept_runs(cells[f], count, work.runs)
                 best = offer_to(
-                    rule, f, m, node, batch, at, width, i, best, found, work, general
+                    rule, exact, f, m, node, batch, at, width, i, best, found, work, general
                 )
         else:
             for j in range(features.shape[1]):
@@ -265,23 +269,21 @@ def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, 
                 if start <= f < stop:
                     m = kept_runs(cells[f], count, work.runs)
                     best = offer_to(
-                        rule, f, m, node, batch, at, width, i, best, found, work, general
+                        rule, exact, f, m, node, batch, at, width, i, best, found, work, general
                     )
         found.score[i] = best
 
 
 @inner
 def _work_on(
-    worker, start, stop, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
+    worker, start, stop, parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
 ):
-    """Units start ... stop - 1: tile u % n_tiles of task u // n_tiles."""
+    """Units start ... stop - 1: part u % parts of the tiles of task u // parts."""
     found, width = pool.found, rows.width
     work, general = work_of(works, worker), general_of(generals, worker)
-    u = start
-    while u < stop:
-        i = u // n_tiles
-        lo = u - i * n_tiles
-        hi = min(n_tiles, lo + stop - u)
+    for u in range(start, stop):
+        i, part = u // parts, u % parts
+        lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
         task = pool.tasks[i]
         _build(rows, words, count, task, lo, hi, pool, worker)
         for side in range(2):
@@ -293,7 +295,6 @@ def _work_on(
                     rule, count, batch, own, at, pool.cells[slot], lo, hi, p, first, width, found,
                     work, general,
                 )  # fmt: skip
-        u += hi - lo
 
 
 @inner
@@ -318,9 +319,12 @@ def search_pool(
     crew, n_tasks, n_tiles, p, rule, count, rows, words, m, batch, found, pool, works, generals
 ):
     """Sums and best splits of the nodes of a block that `plan` has given a slot."""
+    # every part of the tiles fetches all rows of its task: no more parts than there are workers to
+    # keep busy
+    parts = min(n_tiles, crew[0]) if n_tasks < ENOUGH * crew[0] else 1
     share(
-        crew, n_tasks * n_tiles, _work_on,
-        (n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
+        crew, n_tasks * parts, _work_on,
+        (parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
     )  # fmt: skip
     for at in range(m):
         if pool.route[at] >= 0:

@@ -37,12 +37,15 @@ PIECE_ROWS = 8192
 # Rows times features, or rows to be moved, below which a second thread costs more than it brings.
 SHARED_CELLS = 20_000
 SHARED_ROWS = 10_000
+# Of the leaves to come this share is split at once, the best first: with more, nodes are searched
+# that are cut off again.
+SPECULATION = 8
 
 
 class Growth(NamedTuple):
     """How the tree grows: k of p features drawn for a node; when to stop (-1: no limit).
 
-    A gain of the share `rounding` of a node's score counts as 0. Every `tidy` steps codes are laid
+    A gain of the share `rounding` of a node's score counts as 0. Every `tidy` levels codes are laid
     out anew.
     """
 
@@ -58,6 +61,8 @@ class Growth(NamedTuple):
 
 class Layout(NamedTuple):
     """Codes and targets in the order of the nodes: row t of `laid` is row place[t] of the matrix.
+
+    Before that, row r of the codes as they are is row place[r] of the matrix.
 
     `words` are the codes as they are first, `matrix_words` and `laid_words` those of the matrix and
     laid out, all eight bytes at once. `target` belongs to
@@ -141,20 +146,22 @@ def _lay_out(rows, layout, others):
     for t in range(order.shape[0]):
         place[t] = others.order[t]
         order[t] = t
-    copy_rows(layout.matrix_words, place, layout.laid_words)
+    copy_rows(layout.matrix_words, place[: order.shape[0]], layout.laid_words)
     if layout.targets.shape[0] > 0:
         for t in range(order.shape[0]):
             layout.laid_target[t] = layout.targets[place[t]]
 
 
 @inner
-def _any_open(first, last, tree, growth):
-    """Whether a node is large enough to be split, and not too deep."""
+def _depth_of_open(first, last, tree, growth):
+    """The depth of the deepest new node that may be split; -1: there is none."""
+    deepest = np.int64(-1)
     for node in range(first, last):
-        shallow = growth.max_depth < 0 or tree.depth[node] < growth.max_depth
+        depth = np.int64(tree.depth[node])
+        shallow = growth.max_depth < 0 or depth < growth.max_depth
         if shallow and tree.n_rows[node] >= growth.least_rows:
-            return True
-    return False
+            deepest = max(deepest, depth)
+    return deepest
 
 
 @inner
@@ -199,9 +206,7 @@ def _describe(rule, m, ranges, tree, block):
 
 
 @inner
-def _search(
-    crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works, generals
-):
+def _search(crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works, generals):
     """Best splits of the m nodes of a block, on k features drawn for each; without success on more.
 
     crews = (all workers, the caller alone).
@@ -276,9 +281,7 @@ def _search_by_rows(crews, rule, count, rows, pending, n, batch, found, pool, wo
     for i in range(m):
         size += batch.stop[which[i]] - batch.start[which[i]]
     crew = crews[0 if size * features.shape[1] > SHARED_CELLS else 1]
-    own_batch = NodeBatch(
-        batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key
-    )
+    own_batch = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
     share(
         crew, m, _search_part,
         (rule, count, rows, which, own_batch, found, works, generals),
@@ -402,13 +405,14 @@ def grow_whole(
     labelled = rows.label.shape[0] > 0
     target, cells, steps = layout.target, layout.cells, layout.steps
     words = layout.words
-    first, last, levels, moved = np.int64(0), np.int64(1), 0, False
+    first, last, untidy, moved = np.int64(0), np.int64(1), np.int64(growth.tidy), False
     if pool is not None:
         pool.slot[0], pool.inherited[0] = -1, -1
     if waiting is not None:
         waiting.worth[0] = NEVER
     while first < last:
-        if levels > 0 and levels % growth.tidy == 0 and _any_open(first, last, tree, growth):
+        if _depth_of_open(first, last, tree, growth) >= untidy:
+            untidy += growth.tidy
             _lay_out(rows, layout, others)
             rows = Rows(layout.laid, rows.order, rows.label, rows.values, rows.width)
             target, cells, moved = layout.laid_target, layout.laid_cells, True
@@ -435,19 +439,17 @@ def grow_whole(
                 _let_wait(m, growth.least_gain, block, waiting, pool)
             else:
                 m = _keep_good(m, growth.least_gain, block, pool)
-                _divide(
-                    crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool
-                )
+                _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool)
                 last += 2 * m
         if pool is not None:
             release_unclaimed(pool, first, end)
         if waiting is not None:
             for node in range(last):
                 waiting.marked[node] = False
-            mark_best(tree.left, waiting.worth, growth.max_leaves, waiting.marked)
+            fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)
+            mark_best(tree.left, waiting.worth, growth.max_leaves, fresh, waiting.marked)
             last = _divide_marked(
                 crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
             )
         first = end
-        levels += 1
     return last, moved

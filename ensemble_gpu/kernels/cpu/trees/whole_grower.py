@@ -14,6 +14,7 @@ from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
 from ensemble_gpu.kernels.cpu.trees.pair_splits import (
+    UNCOUNTED,
     Counting,
     counting,
     generals_for,
@@ -36,14 +37,16 @@ from ensemble_gpu.kernels.tree_protocol import GINI, LEAF, VARIANCE, Sample, Spl
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 1024
+# Few leaves do not repay laying codes out anew.
+FEW_LEAVES, NEVER_TIDY = 256, 1 << 30
 # Bytes of kept sums; nodes beyond them are searched row by row.
 POOL_BYTES = 1 << 26
 
 
-class _Kept(threading.local):
-    """Memory for kept sums, which the trees of a thread take over from each other.
+class _Kept:
+    """Memory for kept sums, which trees of one matrix take over from each other.
 
-    To have it from the system anew would cost a boosted tree a tenth of its time. It is gone
+    To have it from the system anew would cost a boosted tree a tenth of its time. It is given back
     when the matrix is.
     """
 
@@ -51,16 +54,24 @@ class _Kept(threading.local):
         self.matrix: Any = lambda: None
         self.cells = np.empty((0, 0, 0, 2), dtype=np.int64)
 
+    def cells_for(self, matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """Cells of this shape, perhaps more than that many."""
+        fits = self.cells.shape[1:] == shape[1:] and len(self.cells) >= shape[0]
+        if not fits or self.matrix() is not matrix:
+            self.cells = scratch_array(shape, np.int64)
+            self.matrix = weakref.ref(matrix, self._give_back)
+        return self.cells
 
-_KEPT = _Kept()
+    def _give_back(self, _: Any) -> None:
+        self.cells = np.empty((0, 0, 0, 2), dtype=np.int64)
 
 
-def _cells_for(matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    kept = _KEPT
-    if kept.matrix() is not matrix or kept.cells.shape[1:] != shape[1:] or len(kept.cells) < shape[0]:
-        kept.cells = scratch_array(shape, np.int64)
-        kept.matrix = weakref.ref(matrix, lambda _: setattr(kept, "cells", kept.cells[:0].copy()))
-    return kept.cells
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.kept = _Kept()
+
+
+_OF_THREAD = _OfThread()
 
 
 class WholeGrower(CpuGrower):
@@ -88,7 +99,7 @@ class WholeGrower(CpuGrower):
             self.p, min(limits.n_features, self.p),
             max(limits.min_rows_split, 2 * rule.min_rows, 2),
             -1 if limits.max_depth is None else limits.max_depth, most,
-            float(limits.least_gain), rounding, TIDY,
+            float(limits.least_gain), rounding, NEVER_TIDY if 0 < most <= FEW_LEAVES else TIDY,
         )  # fmt: skip
         block = min(BLOCK, n_nodes + n_nodes % 2)
         layout, pool = self._layout(), self._pool(growth, n_nodes, block, words)
@@ -101,7 +112,7 @@ class WholeGrower(CpuGrower):
             waiting,
         )  # fmt: skip
         if moved:
-            self.codes, self.place = self.laid, layout.place
+            self.codes, self.place = self.laid, layout.place[:n]
         self.start, self.stop, self.n_nodes = start[:m], stop[:m], m
         grown = NodeArrays(*(a[:m] for a in tree))
         self.leaf = grown.feature == LEAF
@@ -125,33 +136,36 @@ class WholeGrower(CpuGrower):
         if most < 2:
             return None
         found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
-        cells = _cells_for(self.matrix, (most, FEATURES * n_tiles, self.width, 2))
+        shape = most, FEATURES * n_tiles, self.width, 2
+        cells = _OF_THREAD.kept.cells_for(self.matrix, shape)
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
 
     def _layout(self) -> Layout:
         n, none = len(self.order), np.zeros(0, dtype=np.int64)
         target, targets = (none if a is None else a for a in (self.target, self.targets))
-        place = np.arange(n, dtype=np.uint32) if self.place is None else self.place
+        place = self.place
+        if place is None:
+            place = np.arange(len(self.matrix), dtype=np.uint32)
         laid_steps = self.laid.shape[1], 1
         cells, steps = self.codes.reshape(-1), laid_steps
         if self.columns is not None and self.place is None:
             cells, steps = self.columns.reshape(-1), (1, self.columns.shape[1])
+        laid_target = scratch_array((n if len(targets) else 0,), np.int64)
         return Layout(
             self.codes.view(np.uint64), self.matrix.view(np.uint64), self.laid.view(np.uint64),
-            self.laid, place, target, targets, scratch_array((n if len(targets) else 0,), np.int64), cells,
-            self.laid.reshape(-1), steps, laid_steps,
+            self.laid, place, target, targets, laid_target, cells, self.laid.reshape(-1), steps,
+            laid_steps,
         )  # fmt: skip
 
 
 def _counting_for(sample: Sample, rule: SplitRule) -> Counting | None:
     """How the rows of two statistics are counted."""
-    if rule.min_rows == 1:
-        return counting(0, 0, False)
     values = sample.values
-    packed = sample.label is None and values.shape[1] == 1
     n = values.shape[0] if sample.rows is None else len(sample.rows)
-    total = n << PACK_BITS if packed else int(values[:, 0].sum())
-    return counting(total, n, True)
+    packed = sample.label is None and values.shape[1] == 1
+    largest = 1 << PACK_BITS if packed else int(abs(values).max(initial=0))
+    count = counting(largest, n, rule.min_rows > 1)
+    return UNCOUNTED if count is None and rule.min_rows == 1 else count
 
 
 def grower_for(codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map) -> CpuGrower:
