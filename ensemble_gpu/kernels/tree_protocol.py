@@ -229,6 +229,10 @@ class Grower(Protocol):
 class WholeTreeGrower(Protocol):
     """What a Grower may be as well: one that grows a tree by itself."""
 
+    def grows_whole(self, limits: Any) -> bool:
+        """Whether it can, within these limits."""
+        ...
+
     def grow_whole(self, limits: Any, rounding: float, root: Any) -> Any:
         """From the arrays of a root (kernels/host/nodes.py, NodeArrays) those of the whole tree.
 

@@ -1,7 +1,7 @@
 """The best splits of many nodes with two statistics: the usual case, made fast.
 
-Two classes with GINI, or weight and target with VARIANCE: what kernels/host/search.py would find,
-in the same order and with the same operations. Most nodes of a tree have few rows, so a node costs
+Two classes, or weight and target with VARIANCE: what kernels/host/search.py would find, in the same
+order and with the same operations. Most nodes of a tree have few rows, so a node costs
 little besides them: up to SMALL rows are sorted by their codes, more are added up by code; either
 way the codes that occur follow with their sums (the runs). Conditions are looked at only where a
 score is the best so far.
@@ -18,7 +18,12 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, ROWS, SMALL, WIDE, Sorting, sorting_for
 from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
-from ensemble_gpu.kernels.host.criteria import gini_of_pairs, pair_score, variance_of_pairs
+from ensemble_gpu.kernels.host.criteria import (
+    gini_of_pairs,
+    pair_score,
+    two_class_score,
+    variance_of_pairs,
+)
 from ensemble_gpu.kernels.host.records import (
     ABOVE,
     BIN,
@@ -31,7 +36,7 @@ from ensemble_gpu.kernels.host.records import (
 )
 from ensemble_gpu.kernels.host.search import Node, try_feature
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.tree_protocol import GINI, VARIANCE
+from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, VARIANCE
 
 VECTOR = 8  # runs from which scores are worth a loop of their own
 
@@ -178,13 +183,27 @@ def _allowed(rule, sign, node, x, y, n):
 
 
 @inner(forceinline=True)
-def _write_scores(kind, l2, exact, node, firsts, seconds, n, scores):
+def _score(rule, l0, l1, r0, r1):
+    """The score of a split with two statistics."""
+    if rule.kind in (ENTROPY, ERROR):
+        return two_class_score(rule.kind, rule.logs, l0, l1, r0, r1)
+    return pair_score(rule.kind, rule.l2, l0, l1, r0, r1)
+
+
+@inner(forceinline=True)
+def _write_scores(rule, exact, node, firsts, seconds, n, scores):
     """scores[4, :n] of the splits behind runs 0 ... n - 1.
 
     Floats first, then scores without a branch: the divisions run side by side.
     """
     A, B, C, D, out = scores[0], scores[1], scores[2], scores[3], scores[4]
-    t0, t1 = node.first, node.second
+    t0, t1, kind, l2 = node.first, node.second, rule.kind, rule.l2
+    if kind in (ENTROPY, ERROR):
+        logs = rule.logs
+        for i in range(n):
+            l0, l1 = firsts[i], seconds[i]
+            out[i] = two_class_score(kind, logs, l0, l1, t0 - l0, t1 - l1)
+        return
     x, y = float(t0), float(t1)
     for i in range(n):
         A[i], B[i] = float(firsts[i]), float(seconds[i])
@@ -208,11 +227,11 @@ def _write_scores(kind, l2, exact, node, firsts, seconds, n, scores):
 @inner(forceinline=True)
 def _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
-    at, to_left, kind, l2, t0, t1 = -1, False, rule.kind, rule.l2, node.first, node.second
+    at, to_left, t0, t1 = -1, False, node.first, node.second
     firsts, seconds, rows = runs[FIRST], runs[SECOND], runs[ROWS_OF]
     bound = rule.counted or rule.min_weight > 0 or sign != 0
     if not missing and m > VECTOR:
-        _write_scores(kind, l2, exact, node, firsts, seconds, m - 1, work.scores)
+        _write_scores(rule, exact, node, firsts, seconds, m - 1, work.scores)
         scores = work.scores[4]
         for i in range(m - 1):
             if scores[i] > best and (
@@ -223,14 +242,14 @@ def _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work):
     for i in range(m - 1):
         l0, l1, n = firsts[i], seconds[i], rows[i]
         if missing:
-            score = pair_score(kind, l2, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
+            score = _score(rule, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
             if score > best and (not bound or _allowed(rule, sign, node, l0 + g0, l1 + g1, n + gn)):
                 best, at, to_left = score, i, True
-        score = pair_score(kind, l2, l0, l1, t0 - l0, t1 - l1)
+        score = _score(rule, l0, l1, t0 - l0, t1 - l1)
         if score > best and (not bound or _allowed(rule, sign, node, l0, l1, n)):
             best, at, to_left = score, i, False
     if missing:
-        score = pair_score(kind, l2, t0 - g0, t1 - g1, g0, g1)
+        score = _score(rule, t0 - g0, t1 - g1, g0, g1)
         if score > best and (
             not bound or _allowed(rule, sign, node, t0 - g0, t1 - g1, node.rows - gn)
         ):

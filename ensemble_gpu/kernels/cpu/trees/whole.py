@@ -23,7 +23,8 @@ from ensemble_gpu.kernels.cpu.trees.pool import (
     search_pool,
 )
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
-from ensemble_gpu.kernels.host.criteria import write_pair_gains
+from ensemble_gpu.kernels.cpu.trees.splits import search_class_nodes, search_nodes
+from ensemble_gpu.kernels.host.criteria import write_gains
 from ensemble_gpu.kernels.host.nodes import list_open, mark_best, write_children, write_features
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
 from ensemble_gpu.kernels.jit import inner, kernel
@@ -187,6 +188,15 @@ def _search_part(worker, first, last, rule, count, rows, which, batch, found, wo
 
 
 @inner
+def _search_in_general(rule, rows, which, batch, found, node_work, class_work):
+    """Nodes `which`, whatever their statistics are."""
+    if class_work is None:
+        search_nodes(rule, rows, which, batch, found, node_work)
+    else:
+        search_class_nodes(rule, rows, which, batch, found, node_work, class_work)
+
+
+@inner
 def _describe(rule, m, ranges, tree, block):
     """What a search needs to know of the m nodes of a block."""
     nodes, batch, found = block.nodes, block.batch, block.found
@@ -206,7 +216,23 @@ def _describe(rule, m, ranges, tree, block):
 
 
 @inner
-def _search(crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works, generals):
+def _search(
+    crews,
+    rule,
+    count,
+    rows,
+    words,
+    growth,
+    m,
+    ranges,
+    tree,
+    block,
+    pool,
+    works,
+    generals,
+    node_work,
+    class_work,
+):
     """Best splits of the m nodes of a block, on k features drawn for each; without success on more.
 
     crews = (all workers, the caller alone).
@@ -241,7 +267,21 @@ def _search(crews, rule, count, rows, words, growth, m, ranges, tree, block, poo
                     n_tiles, growth.p, rule, count, rows.width, nodes, pending[:n], own, found,
                     pool, works, generals,
                 )  # fmt: skip
-        _search_by_rows(crews, rule, count, rows, pending, n, own, found, pool, works, generals)
+        _search_by_rows(
+            crews,
+            rule,
+            count,
+            rows,
+            pending,
+            n,
+            own,
+            found,
+            pool,
+            works,
+            generals,
+            node_work,
+            class_work,
+        )
         left = 0
         for i in range(n):
             pending[left] = pending[i]
@@ -260,7 +300,9 @@ def _task_rows(pool, n):
 
 
 @inner
-def _search_by_rows(crews, rule, count, rows, pending, n, batch, found, pool, works, generals):
+def _search_by_rows(
+    crews, rule, count, rows, pending, n, batch, found, pool, works, generals, node_work, class_work
+):
     """The pending nodes that have no sums."""
     which, features, m = pending[:n], batch.features, n
     if pool is not None:
@@ -277,15 +319,18 @@ def _search_by_rows(crews, rule, count, rows, pending, n, batch, found, pool, wo
         features = own
     if m == 0:
         return
-    size = np.int64(0)
-    for i in range(m):
-        size += batch.stop[which[i]] - batch.start[which[i]]
-    crew = crews[0 if size * features.shape[1] > SHARED_CELLS else 1]
     own_batch = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
-    share(
-        crew, m, _search_part,
-        (rule, count, rows, which, own_batch, found, works, generals),
-    )  # fmt: skip
+    if works is not None:
+        size = np.int64(0)
+        for i in range(m):
+            size += batch.stop[which[i]] - batch.start[which[i]]
+        crew = crews[0 if size * features.shape[1] > SHARED_CELLS else 1]
+        share(
+            crew, m, _search_part,
+            (rule, count, rows, which, own_batch, found, works, generals),
+        )  # fmt: skip
+    if node_work is not None:
+        _search_in_general(rule, rows, which[:m], own_batch, found, node_work, class_work)
 
 
 @inner
@@ -392,12 +437,15 @@ def _divide_marked(
 @kernel
 def grow_whole(
     crew, alone, rule, count, rows, layout, others, growth, ranges, tree, block, pool, works,
-    generals, waiting,
+    generals, node_work, class_work, waiting,
 ):  # fmt: skip
     """Grow from the root at place 0 of the arrays of `tree`, which have room.
 
-    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. `pool` is None where sums are not
-    kept, `generals` where no feature has categories, `waiting` where there is no limit of leaves.
+    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Two statistics have `works` and, where
+    features have categories, `generals`; `pool` where sums are kept. Other statistics have
+    `node_work` and, classes without conditions, `class_work`; these are not shared. `waiting` is
+    there where leaves are limited. What is None is not compiled.
+
     Returns how many nodes there are, and whether rows were laid out anew.
     """
     crews = (crew, alone)
@@ -429,12 +477,11 @@ def grow_whole(
                 continue
             _search(
                 crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works,
-                generals,
+                generals, node_work, class_work,
             )  # fmt: skip
-            write_pair_gains(
-                rule.kind, rule.l2, tree.sums, block.nodes[:m], block.found.score,
-                growth.rounding, block.worth,
-            )  # fmt: skip
+            write_gains(
+                rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth
+            )
             if waiting is not None:
                 _let_wait(m, growth.least_gain, block, waiting, pool)
             else:
@@ -447,7 +494,7 @@ def grow_whole(
             for node in range(last):
                 waiting.marked[node] = False
             fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)
-            mark_best(tree.left, waiting.worth, growth.max_leaves, fresh, waiting.marked)
+            mark_best(tree.left, tree.key, waiting.worth, growth.max_leaves, fresh, waiting.marked)
             last = _divide_marked(
                 crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
             )

@@ -12,6 +12,7 @@ from ensemble_gpu.kernels.cpu.layouts import by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.cpu.trees.class_splits import class_work
 from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
 from ensemble_gpu.kernels.cpu.trees.pair_splits import (
     UNCOUNTED,
@@ -22,6 +23,7 @@ from ensemble_gpu.kernels.cpu.trees.pair_splits import (
 )
 from ensemble_gpu.kernels.cpu.trees.pool import Pool, pool_for
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
+from ensemble_gpu.kernels.cpu.trees.splits import node_work
 from ensemble_gpu.kernels.cpu.trees.whole import (
     BLOCK,
     Growth,
@@ -33,7 +35,15 @@ from ensemble_gpu.kernels.cpu.trees.whole import (
 )
 from ensemble_gpu.kernels.host.nodes import NodeArrays
 from ensemble_gpu.kernels.protocol import PACK_BITS, Codes
-from ensemble_gpu.kernels.tree_protocol import GINI, LEAF, VARIANCE, Sample, SplitRule
+from ensemble_gpu.kernels.tree_protocol import (
+    ENTROPY,
+    ERROR,
+    GINI,
+    LEAF,
+    VARIANCE,
+    Sample,
+    SplitRule,
+)
 
 # Nodes of at least this many rows keep their sums, so that one child's come from its sibling's.
 KEEP_ROWS = 1024
@@ -75,41 +85,48 @@ _OF_THREAD = _OfThread()
 
 
 class WholeGrower(CpuGrower):
-    """Two statistics, one-byte codes: `WholeTreeGrower`."""
+    """A `WholeTreeGrower`; `count` says how rows are counted where there are two statistics.
+
+    None: they are searched in general, which one thread does.
+    """
 
     def __init__(
-        self, codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map, count: Counting
+        self,
+        codes: Codes,
+        sample: Sample,
+        rule: SplitRule,
+        run: Run,
+        map_: Map,
+        count: Counting | None,
     ) -> None:
         super().__init__(codes, sample, rule, run.threads, map_)
         self.run, self.count = run, count
 
+    def grows_whole(self, limits: Any) -> bool:
+        # in general sums are not kept: only where each node tries a few features
+        few = self.threads == 1 and limits.n_features < self.p
+        return limits.interactions is None and (self.count is not None or few)
+
     def grow_whole(
         self, limits: Any, rounding: float, root: NodeArrays
     ) -> tuple[NodeArrays, np.ndarray | None]:
-        n, rule = len(self.order), self.scoring
-        n_nodes, columns = self._most_nodes(limits), 2 + rule.counted
-        words = root.subset.shape[1]
+        if self.packed and self.count is None:
+            self._unpack()
+        n, rule, words = len(self.order), self.scoring, root.subset.shape[1]
+        n_nodes, columns = self._most_nodes(limits), self.n_stats + rule.counted
         tree = NodeArrays(*(scratch_array((n_nodes, *a.shape[1:]), a.dtype) for a in root))
         for whole, a in zip(tree, root, strict=True):
             whole[:1] = a
         start, stop = (scratch_array((n_nodes,), np.int64) for _ in range(2))
         start[0], stop[0] = 0, n
-        most = -1 if limits.max_leaves is None else limits.max_leaves
-        growth = Growth(
-            self.p, min(limits.n_features, self.p),
-            max(limits.min_rows_split, 2 * rule.min_rows, 2),
-            -1 if limits.max_depth is None else limits.max_depth, most,
-            float(limits.least_gain), rounding, NEVER_TIDY if 0 < most <= FEW_LEAVES else TIDY,
-        )  # fmt: skip
+        growth = self._growth(limits, rounding)
         block = min(BLOCK, n_nodes + n_nodes % 2)
-        layout, pool = self._layout(), self._pool(growth, n_nodes, block, words)
-        waiting = None if most < 0 else waiting_for(n_nodes, columns, words)
+        waiting = None if growth.max_leaves < 0 else waiting_for(n_nodes, columns, words)
+        layout = self._layout()
         m, moved = self.run.call(
-            grow_whole, ALONE, rule, self.count, self.rows, layout, self.others, growth,
-            (start, stop), tree, block_of(block, n, columns, words), pool,
-            works_for(self.codes, self.width, n, self.run.threads),
-            generals_for(self.width, columns, self.run.threads) if words else None,
-            waiting,
+            grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others,
+            growth, (start, stop), tree, block_of(block, n, columns, words),
+            *self._work(growth, n_nodes, block, words), waiting,
         )  # fmt: skip
         if moved:
             self.codes, self.place = self.laid, layout.place[:n]
@@ -117,6 +134,26 @@ class WholeGrower(CpuGrower):
         grown = NodeArrays(*(a[:m] for a in tree))
         self.leaf = grown.feature == LEAF
         return grown, None if waiting is None else waiting.marked[:m]
+
+    def _growth(self, limits: Any, rounding: float) -> Growth:
+        most = -1 if limits.max_leaves is None else limits.max_leaves
+        return Growth(
+            self.p, min(limits.n_features, self.p),
+            max(limits.min_rows_split, 2 * self.scoring.min_rows, 2),
+            -1 if limits.max_depth is None else limits.max_depth, most,
+            float(limits.least_gain), rounding, NEVER_TIDY if 0 < most <= FEW_LEAVES else TIDY,
+        )  # fmt: skip
+
+    def _work(self, growth: Growth, n_nodes: int, block: int, words: int) -> tuple[Any, ...]:
+        """Scratch arrays: pool, works, generals, node_work, class_work of `grow_whole`."""
+        n, columns, workers = len(self.order), self.n_stats + self.scoring.counted, self.threads
+        if self.count is None:
+            classes = class_work(self.codes, self.n_stats) if self.free else None
+            return None, None, None, node_work(self.width, columns, n), classes
+        pool = self._pool(growth, n_nodes, block, words)
+        works = works_for(self.codes, self.width, n, workers)
+        generals = generals_for(self.width, columns, workers) if words else None
+        return pool, works, generals, None, None
 
     def _most_nodes(self, limits: Any) -> int:
         """How many nodes a tree may have while it grows."""
@@ -158,8 +195,12 @@ class WholeGrower(CpuGrower):
         )  # fmt: skip
 
 
-def _counting_for(sample: Sample, rule: SplitRule) -> Counting | None:
-    """How the rows of two statistics are counted."""
+def _counting_for(codes: Codes, sample: Sample, rule: SplitRule) -> Counting | None:
+    """How the rows of two statistics with one-byte codes are counted; None for others."""
+    kinds = (VARIANCE,) if sample.label is None else (GINI, ENTROPY, ERROR)
+    pairs = sample.n_stats == 2 and rule.criterion in kinds and not rule.random
+    if not pairs or by_row(codes).dtype != np.uint8:
+        return None
     values = sample.values
     n = values.shape[0] if sample.rows is None else len(sample.rows)
     packed = sample.label is None and values.shape[1] == 1
@@ -168,11 +209,6 @@ def _counting_for(sample: Sample, rule: SplitRule) -> Counting | None:
     return UNCOUNTED if count is None and rule.min_rows == 1 else count
 
 
-def grower_for(codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map) -> CpuGrower:
-    """The grower of a tree: of whole trees, where it can."""
-    pairs = sample.n_stats == 2 and rule.criterion in (GINI, VARIANCE) and not rule.random
-    if pairs and by_row(codes).dtype == np.uint8:
-        count = _counting_for(sample, rule)
-        if count is not None:
-            return WholeGrower(codes, sample, rule, run, map_, count)
-    return CpuGrower(codes, sample, rule, run.threads, map_)
+def grower_for(codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map) -> WholeGrower:
+    """The grower of a tree."""
+    return WholeGrower(codes, sample, rule, run, map_, _counting_for(codes, sample, rule))
