@@ -164,42 +164,64 @@ def _response(kind, l2, x, y):
     return float(y) / (float(below) + l2) if below > 0 else 0.0
 
 
+class Judge(NamedTuple):
+    """What `offer` needs of a rule: a function that is handed all of it takes longer than a score.
+
+    `exact` as in Counting.
+    """
+
+    kind: int
+    l2: float
+    exact: bool
+    counted: bool
+    min_rows: int
+    min_weight: int
+    logs: np.ndarray
+
+
 @inner
-def _allowed(rule, sign, node, x, y, n):
+def judge_of(rule, count):
+    return Judge(
+        rule.kind, rule.l2, count.exact, rule.counted, rule.min_rows, rule.min_weight, rule.logs
+    )
+
+
+@inner
+def _allowed(judge, sign, node, x, y, n):
     """Whether a left child with sums x, y of n rows keeps the conditions, and the right one."""
     x_right, y_right = node.first - x, node.second - y
-    if rule.counted and min(n, node.rows - n) < rule.min_rows:
+    if judge.counted and min(n, node.rows - n) < judge.min_rows:
         return False
-    if rule.min_weight > 0:
-        gini = rule.kind < VARIANCE
-        left, right = x + (y if gini else 0), x_right + (y_right if gini else 0)
-        if min(left, right) < rule.min_weight:
+    if judge.min_weight > 0:
+        classes = judge.kind < VARIANCE
+        left, right = x + (y if classes else 0), x_right + (y_right if classes else 0)
+        if min(left, right) < judge.min_weight:
             return False
     if sign != 0:
-        a = _response(rule.kind, rule.l2, x, y)
-        b = _response(rule.kind, rule.l2, x_right, y_right)
+        a = _response(judge.kind, judge.l2, x, y)
+        b = _response(judge.kind, judge.l2, x_right, y_right)
         return node.low <= min(a, b) and max(a, b) <= node.high and (b - a) * sign >= 0.0
     return True
 
 
-@inner(forceinline=True)
-def _score(rule, l0, l1, r0, r1):
+@inner
+def _score(judge, l0, l1, r0, r1):
     """The score of a split with two statistics."""
-    if rule.kind in (ENTROPY, ERROR):
-        return two_class_score(rule.kind, rule.logs, l0, l1, r0, r1)
-    return pair_score(rule.kind, rule.l2, l0, l1, r0, r1)
+    if judge.kind in (ENTROPY, ERROR):
+        return two_class_score(judge.kind, judge.logs, l0, l1, r0, r1)
+    return pair_score(judge.kind, judge.l2, l0, l1, r0, r1)
 
 
-@inner(forceinline=True)
-def _write_scores(rule, exact, node, firsts, seconds, n, scores):
+@inner
+def _write_scores(judge, node, firsts, seconds, n, scores):
     """scores[4, :n] of the splits behind runs 0 ... n - 1.
 
     Floats first, then scores without a branch: the divisions run side by side.
     """
     A, B, C, D, out = scores[0], scores[1], scores[2], scores[3], scores[4]
-    t0, t1, kind, l2 = node.first, node.second, rule.kind, rule.l2
+    t0, t1, kind, l2 = node.first, node.second, judge.kind, judge.l2
     if kind in (ENTROPY, ERROR):
-        logs = rule.logs
+        logs = judge.logs
         for i in range(n):
             l0, l1 = firsts[i], seconds[i]
             out[i] = two_class_score(kind, logs, l0, l1, t0 - l0, t1 - l1)
@@ -207,53 +229,47 @@ def _write_scores(rule, exact, node, firsts, seconds, n, scores):
     x, y = float(t0), float(t1)
     for i in range(n):
         A[i], B[i] = float(firsts[i]), float(seconds[i])
-    if exact and kind == GINI:
+    if judge.exact:
         for i in range(n):
-            out[i] = gini_of_pairs(A[i], B[i], x - A[i], y - B[i])
-    elif exact:
-        for i in range(n):
-            out[i] = variance_of_pairs(A[i], B[i], x - A[i], y - B[i], l2)
+            C[i], D[i] = x - A[i], y - B[i]
     else:
         for i in range(n):
             C[i], D[i] = float(t0 - firsts[i]), float(t1 - seconds[i])
-        if kind == GINI:
-            for i in range(n):
-                out[i] = gini_of_pairs(A[i], B[i], C[i], D[i])
-        else:
-            for i in range(n):
-                out[i] = variance_of_pairs(A[i], B[i], C[i], D[i], l2)
+    if kind == GINI:
+        for i in range(n):
+            out[i] = gini_of_pairs(A[i], B[i], C[i], D[i])
+    else:
+        for i in range(n):
+            out[i] = variance_of_pairs(A[i], B[i], C[i], D[i], l2)
 
 
-@inner(forceinline=True)
-def _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work):
+@inner
+def _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
     """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
     at, to_left, t0, t1 = -1, False, node.first, node.second
     firsts, seconds, rows = runs[FIRST], runs[SECOND], runs[ROWS_OF]
-    bound = rule.counted or rule.min_weight > 0 or sign != 0
+    bound = judge.counted or judge.min_weight > 0 or sign != 0
     if not missing and m > VECTOR:
-        _write_scores(rule, exact, node, firsts, seconds, m - 1, work.scores)
-        scores = work.scores[4]
+        _write_scores(judge, node, firsts, seconds, m - 1, scores)
+        out = scores[4]
         for i in range(m - 1):
-            if scores[i] > best and (
-                not bound or _allowed(rule, sign, node, firsts[i], seconds[i], rows[i])
+            if out[i] > best and (
+                not bound or _allowed(judge, sign, node, firsts[i], seconds[i], rows[i])
             ):
-                best, at = scores[i], i
+                best, at = out[i], i
         return best, at, False
-    for i in range(m - 1):
-        l0, l1, n = firsts[i], seconds[i], rows[i]
-        if missing:
-            score = _score(rule, l0 + g0, l1 + g1, t0 - l0 - g0, t1 - l1 - g1)
-            if score > best and (not bound or _allowed(rule, sign, node, l0 + g0, l1 + g1, n + gn)):
-                best, at, to_left = score, i, True
-        score = _score(rule, l0, l1, t0 - l0, t1 - l1)
-        if score > best and (not bound or _allowed(rule, sign, node, l0, l1, n)):
-            best, at, to_left = score, i, False
-    if missing:
-        score = _score(rule, t0 - g0, t1 - g1, g0, g1)
-        if score > best and (
-            not bound or _allowed(rule, sign, node, t0 - g0, t1 - g1, node.rows - gn)
-        ):
-            best, at, to_left = score, m - 1, False
+    # with missing values each cut has two sides for them, left before right; the last cut has all
+    # other values on the left
+    for k in range(2 * m if missing else m - 1):
+        i, with_missing = (k // 2, k % 2 == 0) if missing else (k, False)
+        if with_missing and i == m - 1:
+            continue
+        x, y, n = firsts[i], seconds[i], rows[i]
+        if with_missing:
+            x, y, n = x + g0, y + g1, n + gn
+        score = _score(judge, x, y, t0 - x, t1 - y)
+        if score > best and (not bound or _allowed(judge, sign, node, x, y, n)):
+            best, at, to_left = score, i, with_missing
     return best, at, to_left
 
 
@@ -382,10 +398,9 @@ def _offer_categories(rule, f, runs, m, whole, bounds, key, width, i, best, foun
     return found.score[i]
 
 
-@inner(forceinline=True)
-def offer(rule, exact, f, m, node, width, i, best, found, work):
+@inner
+def offer(judge, sign, f, runs, scores, m, node, width, i, best, found):
     """Offer the m runs of feature f to node i; returns its best score."""
-    runs = work.runs
     g0, g1, gn = np.int64(0), np.int64(0), np.int64(0)
     missing = m > 0 and runs[CODE, m - 1] == width - 1
     if missing:
@@ -393,8 +408,7 @@ def offer(rule, exact, f, m, node, width, i, best, found, work):
         m -= 1
     if m == 0 or (m == 1 and not missing):
         return best
-    sign = rule.signs[f]
-    score, at, to_left = _scan(rule, exact, sign, runs, m, node, g0, g1, gn, missing, best, work)
+    score, at, to_left = _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores)
     if at < 0:
         return best
     record, left = found.record, found.left
@@ -420,7 +434,7 @@ def pair_node(batch, i):
 
 
 @inner(forceinline=True)
-def offer_to(rule, exact, f, m, node, batch, own, width, i, best, found, work, general):
+def offer_to(judge, rule, f, m, node, batch, own, width, i, best, found, work, general):
     """`offer` to entry `own` of a batch, whatever the codes of the feature are."""
     # the first condition is decided by the compiler, the second by the feature
     if general is not None:  # noqa: SIM102
@@ -429,7 +443,7 @@ def offer_to(rule, exact, f, m, node, batch, own, width, i, best, found, work, g
                 rule, f, work.runs, m, batch.whole[own], batch.bounds[own], batch.key[own], width,
                 i, best, found, general,
             )  # fmt: skip
-    return offer(rule, exact, f, m, node, width, i, best, found, work)
+    return offer(judge, rule.signs[f], f, work.runs, work.scores, m, node, width, i, best, found)
 
 
 # In the loops below arrays have names of their own: reading one out of a tuple counts references.
@@ -445,7 +459,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, gener
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
     sums, seen, words, runs = work.sums, work.seen, work.words, work.runs
     starts, stops, features = batch.start, batch.stop, batch.features
-    score, tried, width = found.score, features.shape[1], rows.width
+    score, tried, width, judge = found.score, features.shape[1], rows.width, judge_of(rule, count)
     n_words = -(-width // 8)
     stride, apart = np.uint64(16 * n_words), np.uint64(8 * n_words)
     for at in range(first, last):
@@ -474,7 +488,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, gener
                     base = np.uint64(slot) * stride
                     m = _added_runs(sums, base, words, slot * n_words, n_words, count, runs)
                 best = offer_to(
-                    rule, count.exact, f, m, node, batch, i, width, i, best, found, work, general
+                    judge, rule, f, m, node, batch, i, width, i, best, found, work, general
                 )
         score[i] = best
 
@@ -492,7 +506,7 @@ def split_wide_pairs(rule, count, rows, which, batch, found, work):
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
     long_keys, other, runs = work.keys, work.other, work.runs
     starts, stops, features = batch.start, batch.stop, batch.features
-    score, width = found.score, rows.width
+    score, width, judge = found.score, rows.width, judge_of(rule, count)
     for at in range(which.shape[0]):
         i = which[at]
         own = at if features.shape[0] > 1 else 0
@@ -506,17 +520,19 @@ def split_wide_pairs(rule, count, rows, which, batch, found, work):
             else:
                 low = sort_rows(codes, order, start, n, np.uint64(f), long_keys, other)
                 m = _sorted_runs(label, values, start, n, long_keys, 32, low, count.one, runs)
-            best = offer(rule, count.exact, f, m, node, width, i, best, found, work)
+            sign = rule.signs[f]
+            best = offer(judge, sign, f, runs, work.scores, m, node, width, i, best, found)
         score[i] = best
 
 
 @kernel
 def search_pairs(rule, count, pool, slots, batch, lo, hi, found, work):
     """`split_pairs` on features lo ... hi - 1 of nodes whose sums are pool[slot]."""
-    width, score = pool.shape[2], found.score
+    width, score, judge = pool.shape[2], found.score, judge_of(rule, count)
     for i in range(slots.shape[0]):
         node, best = pair_node(batch, i), score[i]
         for f in range(lo, hi):
             m = kept_runs(pool[slots[i], f], count, work.runs)
-            best = offer(rule, count.exact, f, m, node, width, i, best, found, work)
+            sign = rule.signs[f]
+            best = offer(judge, sign, f, work.runs, work.scores, m, node, width, i, best, found)
         score[i] = best

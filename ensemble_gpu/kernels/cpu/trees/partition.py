@@ -93,7 +93,7 @@ def _bring_back(rows, a, b, others):
 NODE, START, STOP, N_LEFT, TO_LEFT, TO_RIGHT, PIECE = range(7)
 
 
-@inner
+@inner(forceinline=True)
 def _mark_pieces(worker, first, last, pieces, cells, steps, rows, starts, stops, record, subset,
                  others):  # fmt: skip
     """Mark the rows of pieces first ... last - 1; whole nodes are sorted at once."""
@@ -108,7 +108,7 @@ def _mark_pieces(worker, first, last, pieces, cells, steps, rows, starts, stops,
             _bring_back(rows, a, b, others)
 
 
-@inner
+@inner(forceinline=True)
 def _send_pieces(worker, first, last, pieces, rows, starts, stops, others):
     for k in range(first, last):
         i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
@@ -117,7 +117,7 @@ def _send_pieces(worker, first, last, pieces, rows, starts, stops, others):
             _send(rows, a, b, others.goes_left, left, right, others)
 
 
-@inner
+@inner(forceinline=True)
 def _bring_back_pieces(worker, first, last, pieces, rows, starts, stops, others):
     for k in range(first, last):
         i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
@@ -125,7 +125,7 @@ def _bring_back_pieces(worker, first, last, pieces, rows, starts, stops, others)
             _bring_back(rows, a, b, others)
 
 
-@inner
+@inner(forceinline=True)
 def move_rows(
     crew, piece_rows, pieces, cells, steps, rows, starts, stops, record, subset, others, n_left
 ):

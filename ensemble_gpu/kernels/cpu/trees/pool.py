@@ -16,6 +16,7 @@ from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.trees.pair_splits import (
     general_of,
+    judge_of,
     kept_runs,
     offer_to,
     pair,
@@ -93,7 +94,7 @@ def _claim(pool):
     return pool.free[pool.n_free[0]]
 
 
-@inner
+@inner(forceinline=True)
 def release_unclaimed(pool, first, stop):
     """Nodes first ... stop - 1 were looked at; no child asked for some sums."""
     for node in range(first, stop):
@@ -102,64 +103,50 @@ def release_unclaimed(pool, first, stop):
             pool.inherited[node] = -1
 
 
-@inner
-def _task(pool, n, batch, at, slot, minus, larger):
-    task = pool.tasks[n]
-    task[START], task[STOP] = batch.start[at], batch.stop[at]
-    task[SLOT], task[MINUS], task[SMALLER], task[LARGER] = slot, minus, at, larger
-
-
-@inner
-def plan(pool, nodes, m, batch, ranges):
+@inner(forceinline=True)
+def plan(pool, nodes, m, ranges):
     """Tasks for the sums of the large ones among the m nodes of a block; how many."""
-    n, i, starts, stops = 0, 0, ranges[0], ranges[1]
+    tasks, route, slots, inherited = pool.tasks, pool.route, pool.slot, pool.inherited
+    starts, stops, keep_rows = ranges[0], ranges[1], pool.keep_rows
+    n, i = 0, 0
     while i < m:
-        node = nodes[i]
-        left = node - (node + 1) % 2 if node > 0 else node
-        a = i if node == left else -1
-        i += a >= 0
-        b = -1
+        left = nodes[i] - (nodes[i] + 1) % 2 if nodes[i] > 0 else nodes[i]
+        # places of the siblings in the block; -1: not there
+        a, b = np.int64(-1), np.int64(-1)
+        if nodes[i] == left:
+            a = i
+            i += 1
         if left > 0 and i < m and nodes[i] == left + 1:
             b = i
             i += 1
-        for at in (a, b):
-            if at >= 0:
-                pool.route[at], pool.slot[nodes[at]] = -1, -1
-        kept = pool.inherited[left]
-        pool.inherited[left] = -1
-        if kept < 0:
-            for at in (a, b):
-                large = at >= 0 and batch.stop[at] - batch.start[at] >= pool.keep_rows
-                if large and pool.n_free[0] > 0:
-                    slot = _claim(pool)
-                    _task(pool, n, batch, at, slot, np.int64(-1), np.int64(-1))
-                    pool.route[at], pool.slot[nodes[at]] = 2 * n, slot
-                    n += 1
-            continue
-        left_rows = stops[left] - starts[left]
-        right_rows = stops[left + 1] - starts[left + 1]
-        small, large = (a, b) if left_rows <= right_rows else (b, a)
-        enough = max(left_rows, right_rows) >= pool.keep_rows
-        if large >= 0 and enough and pool.n_free[0] > 0:
+        kept, inherited[left] = inherited[left], -1
+        small, large, smaller, larger = a, b, left, left + 1
+        if left == 0 or stops[left] - starts[left] > stops[larger] - starts[larger]:
+            small, large, smaller, larger = b, a, left + 1, left
+        if small >= 0:
+            route[small], slots[smaller] = -1, -1
+        if large >= 0:
+            route[large], slots[larger] = -1, -1
+        enough = large >= 0 and stops[larger] - starts[larger] >= keep_rows
+        # the larger one alone from its rows, both from the smaller one's, or the smaller one alone
+        alone = enough and kept < 0 and pool.n_free[0] > 0
+        both = enough and kept >= 0 and pool.n_free[0] > 0
+        if alone or both:
             slot = _claim(pool)
-            task = pool.tasks[n]
-            other = left if left_rows <= right_rows else left + 1
-            task[START], task[STOP] = starts[other], stops[other]
-            task[SLOT], task[MINUS], task[SMALLER], task[LARGER] = slot, kept, small, large
-            pool.route[large], pool.slot[nodes[large]] = 2 * n + 1, kept
-            if small >= 0:
-                pool.route[small], pool.slot[nodes[small]] = 2 * n, slot
+            added = smaller if both else larger
+            tasks[n, START], tasks[n, STOP] = starts[added], stops[added]
+            tasks[n, SLOT], tasks[n, MINUS] = slot, kept
+            tasks[n, SMALLER], tasks[n, LARGER] = small if both else large, large if both else -1
+            route[large], slots[larger] = 2 * n + both, kept if both else slot
+            if both and small >= 0:
+                route[small], slots[smaller] = 2 * n, slot
             n += 1
-        elif large < 0 and small >= 0 and batch.stop[small] - batch.start[small] >= pool.keep_rows:
-            _task(pool, n, batch, small, kept, np.int64(-1), np.int64(-1))
-            pool.route[small], pool.slot[nodes[small]] = 2 * n, kept
-            n += 1
-        else:
+        elif kept >= 0:
             release(pool, kept)
     return n
 
 
-@inner
+@inner(forceinline=True)
 def release_borrowed(pool, n):
     """Slots that served only to make a larger sibling's sums."""
     for i in range(n):
@@ -221,7 +208,7 @@ def _add_pairs(words, label, values, a, n, count, flat, base, stride):
             flat[at + np.uint64(1)] += y
 
 
-@inner
+@inner(forceinline=True)
 def _build(rows, words, count, task, lo, hi, pool, worker):
     """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
     cells, slot, minus = pool.cells, task[SLOT], task[MINUS]
@@ -251,30 +238,24 @@ def _build(rows, words, count, task, lo, hi, pool, worker):
 @inner
 def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, work, general):
     """Best splits of the node at place `at` on tiles lo ... hi - 1; `own`: its row of features."""
-    features, node, exact = batch.features, pair_node(batch, at), count.exact
+    features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count)
+    drawn = features.shape[1] < p
     for tile in range(lo, hi):
-        i, best = first + tile, NEVER
+        i, best, start = first + tile, NEVER, FEATURES * tile
         for c in range(RECORD):
             found.record[i, c] = -1
-        start, stop = FEATURES * tile, min(FEATURES * tile + FEATURES, p)
-        if features.shape[1] == p:
-            for f in range(start, stop):
-                m = kept_runs(cells[f], count, work.runs)
-                best = offer_to(
-                    rule, exact, f, m, node, batch, at, width, i, best, found, work, general
-                )
-        else:
-            for j in range(features.shape[1]):
-                f = features[own, j]
-                if start <= f < stop:
-                    m = kept_runs(cells[f], count, work.runs)
-                    best = offer_to(
-                        rule, exact, f, m, node, batch, at, width, i, best, found, work, general
-                    )
+        for j in range(features.shape[1] if drawn else min(FEATURES, p - start)):
+            f = features[own, j] if drawn else start + j
+            if drawn and (f < start or f >= start + FEATURES):
+                continue
+            m = kept_runs(cells[f], count, work.runs)
+            best = offer_to(
+                judge, rule, f, m, node, batch, at, width, i, best, found, work, general
+            )
         found.score[i] = best
 
 
-@inner
+@inner(forceinline=True)
 def _work_on(
     worker, start, stop, parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
 ):
@@ -314,7 +295,7 @@ def _take_best(pool, n_tiles, at, i, found):
         found.subset[at, c] = own.subset[best, c]
 
 
-@inner
+@inner(forceinline=True)
 def search_pool(
     crew, n_tasks, n_tiles, p, rule, count, rows, words, m, batch, found, pool, works, generals
 ):
@@ -331,7 +312,7 @@ def search_pool(
             _take_best(pool, n_tiles, at, pool.route[at] * n_tiles, found)
 
 
-@inner
+@inner(forceinline=True)
 def search_again(n_tiles, p, rule, count, width, nodes, which, batch, found, pool, works, generals):
     """The nodes `which` that have a slot, on other features."""
     work, general = work_of(works, 0), general_of(generals, 0)

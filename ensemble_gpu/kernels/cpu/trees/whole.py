@@ -87,10 +87,15 @@ class Layout(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Scratch arrays for the nodes of a block, and the pieces that rows are moved in."""
+    """Scratch arrays for the nodes of a block, and the pieces that rows are moved in.
+
+    `features` has room for those that the nodes draw.
+    """
 
     nodes: np.ndarray
     pending: np.ndarray
+    which: np.ndarray
+    features: np.ndarray
     keys: np.ndarray
     worth: np.ndarray
     n_left: np.ndarray
@@ -106,14 +111,15 @@ def found_for(n: int, columns: int, words: int) -> FoundArrays:
     )  # fmt: skip
 
 
-def block_of(n: int, n_rows: int, columns: int, words: int) -> Block:
+def block_of(n: int, n_rows: int, columns: int, words: int, n_features: int) -> Block:
     kind = np.int64
     batch = NodeBatch(
         np.empty(n, kind), np.empty(n, kind), np.zeros((0, 0), dtype=kind),
         np.empty((n, columns), kind), np.empty((n, 2)), np.empty(n, np.uint64),
     )  # fmt: skip
     return Block(
-        np.empty(n, kind), np.empty(n, kind), np.empty(n, np.uint64), np.empty(n),
+        np.empty(n, kind), np.empty(n, kind), np.empty(n, kind),
+        scratch_array((n_features,), kind), np.empty(n, np.uint64), np.empty(n),
         np.empty(n, kind), batch, found_for(n, columns, words),
         np.empty((n + n_rows // PIECE_ROWS + 1, PIECE), kind),
     )  # fmt: skip
@@ -153,7 +159,7 @@ def _lay_out(rows, layout, others):
             layout.laid_target[t] = layout.targets[place[t]]
 
 
-@inner
+@inner(forceinline=True)
 def _depth_of_open(first, last, tree, growth):
     """The depth of the deepest new node that may be split; -1: there is none."""
     deepest = np.int64(-1)
@@ -165,7 +171,7 @@ def _depth_of_open(first, last, tree, growth):
     return deepest
 
 
-@inner
+@inner(forceinline=True)
 def _impure(nodes, m, order, target, start, stop):
     """Drop the nodes whose rows have one target; how many are left."""
     kept = 0
@@ -180,14 +186,14 @@ def _impure(nodes, m, order, target, start, stop):
     return kept
 
 
-@inner
+@inner(forceinline=True)
 def _search_part(worker, first, last, rule, count, rows, which, batch, found, works, generals):
     """Nodes which[first:last], on one worker."""
     work, general = work_of(works, worker), general_of(generals, worker)
     search_rows(rule, count, rows, which, first, last, batch, found, work, general)
 
 
-@inner
+@inner(forceinline=True)
 def _search_in_general(rule, rows, which, batch, found, node_work, class_work):
     """Nodes `which`, whatever their statistics are."""
     if class_work is None:
@@ -196,7 +202,7 @@ def _search_in_general(rule, rows, which, batch, found, node_work, class_work):
         search_class_nodes(rule, rows, which, batch, found, node_work, class_work)
 
 
-@inner
+@inner(forceinline=True)
 def _describe(rule, m, ranges, tree, block):
     """What a search needs to know of the m nodes of a block."""
     nodes, batch, found = block.nodes, block.batch, block.found
@@ -215,7 +221,7 @@ def _describe(rule, m, ranges, tree, block):
             batch.bounds[i, 0], batch.bounds[i, 1] = tree.bounds[node, 0], tree.bounds[node, 1]
 
 
-@inner
+@inner(forceinline=True)
 def _search(
     crews,
     rule,
@@ -242,19 +248,19 @@ def _search(
     n, n_tiles = m, words.shape[1]
     for first in range(0, growth.p, growth.k):
         tried = min(growth.k, growth.p - first)
+        rows_of_features = n if growth.k < growth.p else 1
+        features = block.features[: rows_of_features * tried].reshape(rows_of_features, tried)
         if growth.k < growth.p:
-            features = np.empty((n, tried), dtype=np.int64)
             for i in range(n):
                 block.keys[i] = tree.key[nodes[pending[i]]]
             write_features(block.keys[:n], growth.p, first, features)
         else:
-            features = np.empty((1, tried), dtype=np.int64)
             for j in range(tried):
                 features[0, j] = j
         own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
         if pool is not None:
             if first == 0:
-                n_tasks = plan(pool, nodes, m, batch, ranges)
+                n_tasks = plan(pool, nodes, m, ranges)
                 if n_tasks > 0:
                     crew = crews[0 if _task_rows(pool, n_tasks) * growth.p > SHARED_CELLS else 1]
                     search_pool(
@@ -272,7 +278,7 @@ def _search(
             rule,
             count,
             rows,
-            pending,
+            block,
             n,
             own,
             found,
@@ -291,7 +297,7 @@ def _search(
             break
 
 
-@inner
+@inner(forceinline=True)
 def _task_rows(pool, n):
     total = np.int64(0)
     for i in range(n):
@@ -299,24 +305,22 @@ def _task_rows(pool, n):
     return total
 
 
-@inner
+@inner(forceinline=True)
 def _search_by_rows(
-    crews, rule, count, rows, pending, n, batch, found, pool, works, generals, node_work, class_work
+    crews, rule, count, rows, block, n, batch, found, pool, works, generals, node_work, class_work
 ):
     """The pending nodes that have no sums."""
-    which, features, m = pending[:n], batch.features, n
+    pending, features = block.pending, batch.features
+    which, m = pending[:n], n
     if pool is not None:
-        which = np.empty(n, dtype=np.int64)
-        drawn = features.shape[0] > 1
-        own, m = (np.empty_like(features) if drawn else features), 0
+        which, m = block.which, 0
         for i in range(n):
             if pool.route[pending[i]] < 0:
                 which[m] = pending[i]
-                if drawn:
+                if features.shape[0] > 1:
                     for j in range(features.shape[1]):
-                        own[m, j] = features[i, j]
+                        features[m, j] = features[i, j]
                 m += 1
-        features = own
     if m == 0:
         return
     own_batch = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
@@ -345,7 +349,7 @@ def _copy_split(source, i, target, k):
         target.subset[k, c] = source.subset[i, c]
 
 
-@inner
+@inner(forceinline=True)
 def _keep_good(m, least_gain, block, pool):
     """Move the nodes that are worth a split to the front; how many."""
     batch, kept = block.batch, 0
@@ -369,7 +373,7 @@ def drop(pool, node):
         pool.slot[node] = -1
 
 
-@inner
+@inner(forceinline=True)
 def _let_wait(m, least_gain, block, waiting, pool):
     """Note the splits of the m nodes of a block that are worth it."""
     for i in range(m):
@@ -411,7 +415,7 @@ def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, bloc
             pool.slot[node] = pool.slot[child] = pool.slot[child + 1] = -1
 
 
-@inner
+@inner(forceinline=True)
 def _divide_marked(
     crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
 ):

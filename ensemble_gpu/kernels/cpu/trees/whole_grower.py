@@ -122,10 +122,10 @@ class WholeGrower(CpuGrower):
         growth = self._growth(limits, rounding)
         block = min(BLOCK, n_nodes + n_nodes % 2)
         waiting = None if growth.max_leaves < 0 else waiting_for(n_nodes, columns, words)
-        layout = self._layout()
+        layout, room = self._layout(), self._room(growth, block)
         m, moved = self.run.call(
             grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others,
-            growth, (start, stop), tree, block_of(block, n, columns, words),
+            growth, (start, stop), tree, block_of(block, n, columns, words, room),
             *self._work(growth, n_nodes, block, words), waiting,
         )  # fmt: skip
         if moved:
@@ -134,6 +134,11 @@ class WholeGrower(CpuGrower):
         grown = NodeArrays(*(a[:m] for a in tree))
         self.leaf = grown.feature == LEAF
         return grown, None if waiting is None else waiting.marked[:m]
+
+    @staticmethod
+    def _room(growth: Growth, block: int) -> int:
+        """Features that the nodes of a block may draw."""
+        return growth.k * (block if growth.k < growth.p else 1)
 
     def _growth(self, limits: Any, rounding: float) -> Growth:
         most = -1 if limits.max_leaves is None else limits.max_leaves
@@ -162,19 +167,16 @@ class WholeGrower(CpuGrower):
             most = min(most, 2 ** (limits.max_depth + 1))
         return most + 2
 
-    def _pool(self, growth: Growth, n_nodes: int, block: int, words: int) -> Pool | None:
-        """Room for kept sums, where they are worth it."""
-        n = len(self.order)
-        if n < 2 * KEEP_ROWS or 2 * growth.k < self.p:
-            return None
+    def _pool(self, growth: Growth, n_nodes: int, block: int, words: int) -> Pool:
+        """Room for kept sums; none where they are not worth it."""
+        n, most = len(self.order), 0
         n_tiles = self.matrix.shape[1] // FEATURES
-        slot_bytes = 16 * FEATURES * n_tiles * self.width
-        most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
-        if most < 2:
-            return None
+        if n >= 2 * KEEP_ROWS and 2 * growth.k >= self.p:
+            slot_bytes = 16 * FEATURES * n_tiles * self.width
+            most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
         found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
         shape = most, FEATURES * n_tiles, self.width, 2
-        cells = _OF_THREAD.kept.cells_for(self.matrix, shape)
+        cells = _OF_THREAD.kept.cells_for(self.matrix, shape)[:most]
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
 
     def _layout(self) -> Layout:
