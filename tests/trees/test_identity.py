@@ -27,6 +27,7 @@ TREES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "gini, 5 classes": ("class", 5, {}),
     "entropy": ("class", 2, {"criterion": "entropy"}),
     "entropy of leaves": ("class", 5, {"criterion": "entropy", "min_samples_leaf": 3}),
+    "small leaves": ("class", 2, {"min_samples_leaf": 4}),
     "weight of leaves": ("class", 2, {"min_weight_fraction_leaf": 0.03}),
     "weight of leaves of a regression": ("real", 2, {"min_weight_fraction_leaf": 0.03}),
     "error": ("class", 2, {"criterion": "error"}),
@@ -209,7 +210,7 @@ def test_rows_moved_in_pieces_by_two_threads_give_the_model_of_the_reference_eng
 
 
 PAIRS = [
-    "gini", "entropy", "error", "squared", "squared, small leaves", "weight of leaves",
+    "gini", "entropy", "error", "squared", "weight of leaves", "small leaves",
     "weight of leaves of a regression", "drawn features", "best first", "best first regression",
     "categories", "categories of a regression", "monotone", "monotone regression", "gain", "exact",
     "forest", "regression forest",
