@@ -227,12 +227,17 @@ class Grower(Protocol):
 
 @runtime_checkable
 class WholeTreeGrower(Protocol):
-    """What a Grower may be as well: one that grows a tree with drawn features by itself."""
+    """What a Grower may be as well: one that grows a tree by itself."""
 
-    def grow_levels(self, limits: Any, rounding: float, root: Any) -> Any:
+    def grows_whole(self, limits: Any) -> bool:
+        """Whether it can, within these limits."""
+        ...
+
+    def grow_whole(self, limits: Any, rounding: float, root: Any) -> Any:
         """From the arrays of a root (kernels/host/nodes.py, NodeArrays) those of the whole tree.
 
-        `limits` and `rounding` as in trees/grow.py, which would grow the same tree.
+        And which of the nodes are split in the end, where leaves are limited (else None). `limits`
+        and `rounding` as in trees/grow.py, which would grow the same tree.
         """
         ...
 

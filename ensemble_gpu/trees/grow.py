@@ -255,9 +255,9 @@ def grow(
 ) -> Grown:  # fmt: skip
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words, rule.monotone)
-    drawn = limits.n_features < len(rule.signs) and limits.interactions is None
-    if limits.max_leaves is None and drawn and isinstance(grower, WholeTreeGrower):
-        return Grown(*grower.grow_levels(limits, ROUNDING, start.arrays))
+    if isinstance(grower, WholeTreeGrower) and grower.grows_whole(limits):
+        arrays, split = grower.grow_whole(limits, ROUNDING, start.arrays)
+        return Grown(*arrays) if split is None else _cut(Grown(*arrays), split)
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))
@@ -275,7 +275,7 @@ def grow(
         chosen = np.ones(len(waiting.nodes), dtype=bool)
         if most is not None:
             split = np.zeros(len(tree.feature), dtype=bool)
-            best_first(tree.left, potential, most, split)
+            best_first(tree.left, tree.key, potential, most, split)
             chosen = split[waiting.nodes]
         if not chosen.any():
             return tree if most is None else _cut(tree, split)

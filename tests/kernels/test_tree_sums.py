@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.arrays.namespace import NUMPY
+from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.host.search import choose
@@ -26,6 +27,7 @@ from ensemble_gpu.kernels.tree_protocol import (
     Splits,
     WholeTreeGrower,
 )
+from ensemble_gpu.trees.grow import Limits
 
 ENGINES = {"cpu": CpuEngine(1), "threads": CpuEngine(2), "reference": ReferenceEngine(NUMPY)}
 P = 6
@@ -191,12 +193,15 @@ def test_engines_have_the_same_sums():
         np.testing.assert_array_equal(other, found[0])
 
 
-@pytest.mark.parametrize(
-    ("case", "whole_trees"),
-    [("two classes", True), ("moments", True), ("four classes", False), ("entropy", False),
-     ("rows of leaves", False), ("monotone", False), ("categories", False)],
-)  # fmt: skip
-def test_whole_trees_are_grown_at_once_on_one_thread_without_conditions(case, whole_trees):
-    for engine, able in (("cpu", whole_trees), ("threads", False), ("reference", False)):
+@pytest.mark.parametrize("case", [name for name in CASES if "large" not in name])
+def test_trees_grow_at_once_but_for_the_sums_that_statistics_in_general_do_not_keep(case):
+    pairs = CASES[case].n_stats == 2 and CASES[case].criterion != POISSON
+    for engine, drawing in (("cpu", True), ("threads", False)):
         grower = parts_of(CASES[case], ENGINES[engine])[0].grower
-        assert isinstance(grower, WholeTreeGrower) is able
+        p = len(grower.rule.signs)
+        assert isinstance(grower, WholeTreeGrower)
+        assert grower.grows_whole(Limits(None, None, 2, 0.0, p)) is pairs
+        assert grower.grows_whole(Limits(None, None, 2, 0.0, p - 1)) is (pairs or drawing)
+        pairwise = read_interactions("pairwise", p, None)
+        assert not grower.grows_whole(Limits(None, None, 2, 0.0, p, pairwise))
+    assert not isinstance(parts_of(CASES[case], ENGINES["reference"])[0].grower, WholeTreeGrower)

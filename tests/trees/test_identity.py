@@ -11,7 +11,7 @@ import pytest
 
 from ensemble_gpu import use_engine
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
-from ensemble_gpu.kernels.cpu.trees import grower, level_grower
+from ensemble_gpu.kernels.cpu.trees import grower, whole_grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import DEVICE, NARROW, Place
@@ -27,6 +27,7 @@ TREES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "gini, 5 classes": ("class", 5, {}),
     "entropy": ("class", 2, {"criterion": "entropy"}),
     "entropy of leaves": ("class", 5, {"criterion": "entropy", "min_samples_leaf": 3}),
+    "small leaves": ("class", 2, {"min_samples_leaf": 4}),
     "weight of leaves": ("class", 2, {"min_weight_fraction_leaf": 0.03}),
     "weight of leaves of a regression": ("real", 2, {"min_weight_fraction_leaf": 0.03}),
     "error": ("class", 2, {"criterion": "error"}),
@@ -184,7 +185,8 @@ def test_memory_layout_and_float_width_do_not_change_the_model(case, layout, eng
 
 @every_case
 def test_keeping_sums_for_the_sibling_does_not_change_the_model(case, monkeypatch):
-    monkeypatch.setattr(grower, "KEEP_ROWS", 5)
+    for module in (grower, whole_grower):
+        monkeypatch.setattr(module, "KEEP_ROWS", 5)
     assert fingerprint(case, n_jobs=1) == standard(case)
 
 
@@ -197,26 +199,43 @@ def test_large_nodes_keep_sums_and_give_the_model_of_the_reference_engine(case, 
         assert fingerprint(case, data, max_depth=5) == found
 
 
-PLAIN = ["gini", "squared", "drawn features", "best first", "exact", "forest", "regression forest"]
+@pytest.mark.parametrize(
+    "case", ["gini", "squared, small leaves", "entropy", "best first", "categories", "monotone"]
+)
+def test_rows_moved_in_pieces_by_two_threads_give_the_model_of_the_reference_engine(case):
+    data = data_of(case, n=20_000)
+    found = fingerprint(case, data, n_jobs=2, max_depth=4)
+    with use_engine("reference"):
+        assert fingerprint(case, data, max_depth=4) == found
 
 
-@pytest.mark.parametrize("case", PLAIN)
+PAIRS = [
+    "gini", "entropy", "error", "squared", "weight of leaves", "small leaves",
+    "weight of leaves of a regression", "drawn features", "best first", "best first regression",
+    "categories", "categories of a regression", "monotone", "monotone regression", "gain", "exact",
+    "forest", "regression forest",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("n", [220, 7000])
 def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkeypatch):
     data = data_of(case, n)
     fast = fingerprint(case, data, n_jobs=1)
-    calls = []
-    is_plain = grower.is_plain
+    found = []
+    is_plain, counting = grower.is_plain, whole_grower._counting_for
 
-    def never(*arguments: Any) -> bool:
-        calls.append(is_plain(*arguments))
+    def never_plain(*arguments: Any) -> bool:
+        found.append(is_plain(*arguments))
         return False
 
-    for module in (grower, level_grower):
-        monkeypatch.setattr(module, "is_plain", never)
+    def never_counted(*arguments: Any) -> None:
+        found.append(counting(*arguments) is not None)
+
+    monkeypatch.setattr(grower, "is_plain", never_plain)
+    monkeypatch.setattr(whole_grower, "_counting_for", never_counted)
     assert fingerprint(case, data, n_jobs=1) == fast
-    assert calls
-    assert all(calls)
+    assert any(found)
 
 
 @pytest.mark.slow

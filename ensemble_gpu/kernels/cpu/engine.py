@@ -29,7 +29,7 @@ from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
-from ensemble_gpu.kernels.cpu.trees.level_grower import grower_for
+from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
@@ -46,6 +46,8 @@ from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, S
 
 # Cells of work below which a second thread costs more than it brings.
 CELLS_PER_THREAD = 40_000
+# Rows that a second thread sends to their leaves.
+LEAVES_PER_THREAD = 8_000
 PART_ROWS = 4096
 # Bytes of sums from which threads share the tiles of them: to clear and add up sums for each thread
 # would cost more than to wake the threads a second time.
@@ -189,7 +191,7 @@ class CpuEngine:
         return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
-        return grower_for(codes, sample, rule, self.run.threads, self._map)
+        return grower_for(codes, sample, rule, self.run, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:
@@ -199,8 +201,7 @@ class CpuEngine:
         return out.reshape(-1, 1)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
-        threads = self.run.limited_to(codes.n_rows, CELLS_PER_THREAD).threads
-        return trees.leaves(codes, tree, threads, self._map)
+        return trees.leaves(codes, tree, self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD))
 
     def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
         sums = np.zeros((n, values.shape[1]), dtype=np.int64)

@@ -115,6 +115,20 @@ def pair_score(kind, l2, l0, l1, r0, r1):
 
 
 @inner(forceinline=True)
+def _entropy(x, y, logs):
+    """The share of a child with two classes in ENTROPY."""
+    return (x_log_x(x, logs) + x_log_x(y, logs)) - x_log_x(x + y, logs)
+
+
+@inner(forceinline=True)
+def two_class_score(kind, logs, l0, l1, r0, r1):
+    """The score of a split of two classes: ENTROPY or ERROR."""
+    if kind == ENTROPY:
+        return _entropy(l0, l1, logs) + _entropy(r0, r1, logs)
+    return float(max(l0, l1)) + float(max(r0, r1))
+
+
+@inner(forceinline=True)
 def class_score(kind, n, logs, sums, weight):
     """The share of a child with class sums[:n]: GINI as for three classes or more."""
     score = 0.0
@@ -187,8 +201,8 @@ def _gain(score, before, rounding):
     return gain if abs(gain) > rounding * abs(before) else 0.0
 
 
-@kernel
-def gains(rule, sums, nodes, score, rounding, out):
+@inner
+def write_gains(rule, sums, nodes, score, rounding, out):
     """The gains of splits with these scores; NEVER where there is none."""
     for i in range(nodes.shape[0]):
         if score[i] == NEVER:
@@ -196,6 +210,12 @@ def gains(rule, sums, nodes, score, rounding, out):
         else:
             before = child_score(rule.kind, rule.n_stats, rule.l2, rule.logs, sums[nodes[i]])
             out[i] = _gain(score[i], before, rounding)
+
+
+@kernel
+def gains(rule, sums, nodes, score, rounding, out):
+    """`write_gains` for Python."""
+    write_gains(rule, sums, nodes, score, rounding, out)
 
 
 @inner

@@ -136,24 +136,39 @@ def root_key(seed, tree):
     return mix(mix(np.uint64(seed) + STEP) + np.uint64(tree))
 
 
-@kernel
-def best_first(left, potential, most, split):
+@inner
+def mark_best(left, key, potential, most, fresh, split):
     """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
 
+    Of equal ones the nearest to the root is the best, then the one most to the left: its place is
+    sum_d 2^-d over the turns to the right, d levels below the root, as far as a float tells places
+    apart; then its key. None of these depends on the order in which nodes came to be.
+
     A node that is not divided yet counts as having no children worth splitting: it is marked, its
-    children will be known next time.
+    children will be known next time. After `fresh` of these it ends.
     """
-    heap = [(-potential[0], np.int64(0))]
+    heap = [(-potential[0], 0, 0.0, key[0], np.int64(0))]
     n_leaves = 1
     while len(heap) > 0 and n_leaves < most:
-        worth, node = heapq.heappop(heap)
+        worth, depth, place, _, node = heapq.heappop(heap)
         if worth == -NEVER:
             break
         split[node] = True
         n_leaves += 1
         if left[node] != LEAF:
-            for child in range(np.int64(left[node]), np.int64(left[node]) + 2):
-                heapq.heappush(heap, (-potential[child], child))
+            for side in range(2):
+                child, there = np.int64(left[node]) + side, place + side * 0.5 ** (depth + 1)
+                heapq.heappush(heap, (-potential[child], depth + 1, there, key[child], child))
+        else:
+            fresh -= 1
+            if fresh == 0:
+                break
+
+
+@kernel
+def best_first(left, key, potential, most, split):
+    """`mark_best` for Python: all of them."""
+    mark_best(left, key, potential, most, most, split)
 
 
 @kernel

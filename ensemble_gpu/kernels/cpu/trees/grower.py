@@ -10,6 +10,8 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.sharing import ALONE
+from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees import (
     class_splits,
     pair_splits,
@@ -80,8 +82,9 @@ class CpuGrower:
     ) -> None:
         self.matrix, self.width, self.p = by_row(codes), codes.width, codes.n_features
         self.codes = self.matrix
-        # a split reads one code of every row
-        self.columns = by_column(codes) if sample.rows is None else None
+        # most of the rows are read where they are, and a split reads one code of each
+        dense = sample.rows is None or 2 * len(sample.rows) >= codes.n_rows
+        self.columns = by_column(codes) if dense else None
         self.rule, self.n_stats = rule, sample.n_stats
         self.scoring = scoring_of(rule, sample.n_stats)
         self.threads, self.map = threads, map_
@@ -95,15 +98,12 @@ class CpuGrower:
         self.target = self.targets = sample.target
         self.plain = is_plain(rule, sample)
         self.free = _is_free(rule) and sample.label is not None and self.n_stats > 2
-        packed = sample.label is None and values.shape[1] < self.n_stats
-        if packed and not self.fast:
-            values = _moments(values)
         own = values.copy() if every else values[rows]
         self.values = np.ascontiguousarray(own, dtype=np.int64)
         self.laid = scratch_array((len(self.order), self.matrix.shape[1]), self.matrix.dtype)
         self.place: np.ndarray | None = None  # in the matrix, of the rows as they are laid out
         self.moves = 0
-        if not every:
+        if not dense:
             self._tidy()
         self.start = np.zeros(1, dtype=np.int64)
         self.stop = np.full(1, len(self.order), dtype=np.int64)
@@ -112,7 +112,8 @@ class CpuGrower:
         columns = self.n_stats + self.scoring.counted
         self.kept = KeptSums((self.p, self.width, columns))
         movable = self.order, self.label, self.values
-        self.others = Others(*(scratch_array(a.shape, a.dtype) for a in movable))
+        order, label, values = (scratch_array(a.shape, a.dtype) for a in movable)
+        self.others = Others(order, label, values, scratch_array(self.order.shape, np.uint8))
 
     def _tidy(self) -> None:
         """Lay out codes and targets in the order of the nodes.
@@ -143,10 +144,14 @@ class CpuGrower:
 
     def total(self) -> np.ndarray:
         if len(self.label):
-            total = np.zeros((self.n_stats, 1), dtype=np.int64)
-            sums.sums_by(self.label, self.values, total)
-            return total[:, 0]
-        return _moments(self.values).sum(axis=0) if self.packed else self.values.sum(axis=0)
+            weights = np.zeros((self.n_stats, 1), dtype=np.int64)
+            sums.sums_by(self.label, self.values, weights)
+            return weights[:, 0]
+        if not self.packed:
+            return self.values.sum(axis=0)
+        total = np.zeros(2, dtype=np.int64)
+        sums.sum_packed(self.values, total)
+        return total
 
     def nodes(self) -> np.ndarray:
         out = np.empty(len(self.matrix), dtype=np.int64)
@@ -171,8 +176,16 @@ class CpuGrower:
         sums.node_sums(rows, self.scoring.counted, start, stop, features, out)
         return out
 
+    def _unpack(self) -> None:
+        """Both moments of a row side by side, as the general search takes them."""
+        self.values = _moments(self.values)
+        values = scratch_array(self.values.shape, self.values.dtype)
+        self.others = self.others._replace(values=values)
+
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
+        if self.packed and not self.fast:
+            self._unpack()
         found = Found(len(nodes), self.rule, self.n_stats, self.width)
         size = self.stop[nodes] - self.start[nodes]
         whole = wholes_of(frontier.sums, size, self.rule)
@@ -217,7 +230,7 @@ class CpuGrower:
             if self.fast:
                 self._add_words(tasks, lo, hi)
                 pair_splits.search_pairs(
-                    self.rule.criterion, self.rule.l2, kept.pool, slots, own_batch.whole, 8 * lo,
+                    self.scoring, pair_splits.UNCOUNTED, kept.pool, slots, own_batch, 8 * lo,
                     min(8 * hi, self.p), own[t].arrays,
                     pair_splits.work_for(self.codes, self.width, 0),
                 )  # fmt: skip
@@ -255,8 +268,8 @@ class CpuGrower:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
                 pair_work = pair_splits.work_for(self.codes, width, largest)
                 split(
-                    self.rule.criterion,
-                    self.rule.l2,
+                    self.scoring,
+                    pair_splits.UNCOUNTED,
                     self.rows,
                     which,
                     own,
@@ -287,7 +300,6 @@ class CpuGrower:
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
         start, stop = self.start[nodes], self.stop[nodes]
         n_left = np.zeros(len(nodes), dtype=np.int64)
-        offset = np.concatenate([[0], np.cumsum(stop - start)])
 
         record = record_of(splits)
         if self.columns is None or self.place is not None:
@@ -296,11 +308,10 @@ class CpuGrower:
             cells, steps = self.columns.reshape(-1), (1, self.columns.shape[1])
 
         def run(part: slice) -> None:
-            moved = slice(offset[part.start], offset[part.stop])
-            others = Others(*(a[moved] for a in self.others))
+            pieces = np.empty((part.stop - part.start, partition.PIECE), dtype=np.int64)
             partition.partition(
-                cells, steps, self.rows, start[part], stop[part], record[part],
-                splits.subset[part], others, n_left[part],
+                ALONE, pieces, cells, steps, self.rows, start[part], stop[part], record[part],
+                splits.subset[part], self.others, n_left[part],
             )  # fmt: skip
 
         self.map(run, self._parts(stop - start, MOVE))
@@ -329,15 +340,9 @@ class CpuGrower:
         return out
 
 
-def leaves(codes: Codes, tree: CodeTree, threads: int, map_: Map) -> np.ndarray:
+def leaves(codes: Codes, tree: CodeTree, run: Run) -> np.ndarray:
     """The leaf of every row of the matrix."""
     out = np.empty(codes.n_rows, dtype=np.int64)
-    rows = by_row(codes)
     arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right, tree.subset
-    bounds = [codes.n_rows * t // threads for t in range(threads + 1)]
-
-    def run(t: int) -> None:
-        partition.leaves(rows, bounds[t], bounds[t + 1], arrays, codes.width - 1, out)
-
-    map_(run, range(threads))
+    run.call(partition.leaves, by_row(codes), arrays, codes.width - 1, out)
     return out

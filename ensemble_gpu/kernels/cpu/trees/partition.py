@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.host.records import BIN, FEATURE, MISSING_LEFT
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF
@@ -27,55 +28,149 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
 
 
 @inner
-def move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left):
-    """Left rows to the front of each range, right rows behind them, both in their order.
+def _mark(cells, steps, record, bits, missing_code, order, a, b, goes_left):
+    """goes_left[t] of rows a ... b - 1; how many do.
 
     The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by row or feature by
     feature.
     """
+    first, step = np.uint64(record[FEATURE]) * np.uint64(steps[1]), np.uint64(steps[0])
+    cut, missing_left = record[BIN], record[MISSING_LEFT] == 1
+    n, start, stop = np.int64(0), np.uint64(a), np.uint64(b)
+    if cut >= 0:
+        for t in range(start, stop):
+            code = np.int64(cells[first + np.uint64(order[t]) * step])
+            left = (code <= cut) | ((code == missing_code) & missing_left)
+            goes_left[t] = left
+            n += left
+        return n
+    for t in range(start, stop):
+        code = np.int64(cells[first + np.uint64(order[t]) * step])
+        left = _goes_left(code, cut, missing_left, missing_code, bits)
+        goes_left[t] = left
+        n += left
+    return n
+
+
+@inner
+def _send(rows, a, b, goes_left, left, right, others):
+    """Rows a ... b - 1 to places `left` and on or `right` and on of `others`, both in order."""
     order, label, values = rows.order, rows.label, rows.values
     other_order, other_label, other_values = others.order, others.label, others.values
-    labelled, missing_code, n_values = label.shape[0] > 0, rows.width - 1, values.shape[1]
-    by_row, by_feature = np.uint64(steps[0]), np.uint64(steps[1])
-    for i in range(starts.shape[0]):
-        at, away = starts[i], 0
-        cut, bits, missing_left = record[i, BIN], subset[i], record[i, MISSING_LEFT] == 1
-        first = np.uint64(record[i, FEATURE]) * by_feature
-        plain = cut >= 0
-        for t in range(starts[i], stops[i]):
-            row = order[t]
-            code = np.int64(cells[first + np.uint64(row) * by_row])
-            if plain and code != missing_code:
-                left = code <= cut
-            else:
-                left = _goes_left(code, cut, missing_left, missing_code, bits)
-            # both places are written, one counter moves: no branch to be guessed wrong
-            order[at] = row
-            other_order[away] = row
-            if labelled:
-                own = label[t]
-                label[at] = own
-                other_label[away] = own
-            for s in range(n_values):
-                value = values[t, s]
-                values[at, s] = value
-                other_values[away, s] = value
-            at += left
-            away += not left
-        n_left[i] = at - starts[i]
-        for t in range(away):
-            order[at + t] = other_order[t]
-            for s in range(n_values):
-                values[at + t, s] = other_values[t, s]
+    labelled, n_values = label.shape[0] > 0, values.shape[1]
+    apart, to_right = np.uint64(left - right), np.uint64(right)
+    for t in range(np.uint64(a), np.uint64(b)):
+        # a product in place of a branch that nobody can guess
+        is_left = np.uint64(goes_left[t])
+        at = to_right + is_left * apart
+        other_order[at] = order[t]
         if labelled:
-            for t in range(away):
-                label[at + t] = other_label[t]
+            other_label[at] = label[t]
+        for s in range(n_values):
+            other_values[at, s] = values[t, s]
+        # the places of left and right move apart by one, whichever row it was
+        to_right += np.uint64(1) - is_left
+        apart += is_left + is_left - np.uint64(1)
+
+
+@inner
+def _bring_back(rows, a, b, others):
+    """Rows a ... b - 1 from `others`."""
+    order, label, values = rows.order, rows.label, rows.values
+    other_order, other_label, other_values = others.order, others.label, others.values
+    for t in range(np.uint64(a), np.uint64(b)):
+        order[t] = other_order[t]
+    for s in range(values.shape[1]):
+        for t in range(np.uint64(a), np.uint64(b)):
+            values[t, s] = other_values[t, s]
+    if label.shape[0] > 0:
+        for t in range(np.uint64(a), np.uint64(b)):
+            label[t] = other_label[t]
+
+
+# Columns of a piece: its node, rows start ... stop - 1, how many go left, and where those of left
+# and right go.
+NODE, START, STOP, N_LEFT, TO_LEFT, TO_RIGHT, PIECE = range(7)
+
+
+@inner(forceinline=True)
+def _mark_pieces(worker, first, last, pieces, cells, steps, rows, starts, stops, record, subset,
+                 others):  # fmt: skip
+    """Mark the rows of pieces first ... last - 1; whole nodes are sorted at once."""
+    for k in range(first, last):
+        i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
+        n = _mark(
+            cells, steps, record[i], subset[i], rows.width - 1, rows.order, a, b, others.goes_left
+        )
+        pieces[k, N_LEFT] = n
+        if starts[i] == a and stops[i] == b:
+            _send(rows, a, b, others.goes_left, a, a + n, others)
+            _bring_back(rows, a, b, others)
+
+
+@inner(forceinline=True)
+def _send_pieces(worker, first, last, pieces, rows, starts, stops, others):
+    for k in range(first, last):
+        i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
+        if starts[i] != a or stops[i] != b:
+            left, right = pieces[k, TO_LEFT], pieces[k, TO_RIGHT]
+            _send(rows, a, b, others.goes_left, left, right, others)
+
+
+@inner(forceinline=True)
+def _bring_back_pieces(worker, first, last, pieces, rows, starts, stops, others):
+    for k in range(first, last):
+        i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
+        if starts[i] != a or stops[i] != b:
+            _bring_back(rows, a, b, others)
+
+
+@inner(forceinline=True)
+def move_rows(
+    crew, piece_rows, pieces, cells, steps, rows, starts, stops, record, subset, others, n_left
+):
+    """Left rows to the front of each range, right rows behind them, both in their order.
+
+    Ranges, and pieces of about `piece_rows` rows of larger ones, are shared among the workers.
+    """
+    n, cut = 0, False
+    for i in range(starts.shape[0]):
+        size = stops[i] - starts[i]
+        parts = max(np.int64(1), size // piece_rows)
+        cut = cut or parts > 1
+        n_left[i] = 0
+        for part in range(parts):
+            pieces[n, NODE] = i
+            pieces[n, START] = starts[i] + size * part // parts
+            pieces[n, STOP] = starts[i] + size * (part + 1) // parts
+            n += 1
+    share(
+        crew, n, _mark_pieces,
+        (pieces, cells, steps, rows, starts, stops, record, subset, others),
+    )  # fmt: skip
+    for k in range(n):
+        n_left[pieces[k, NODE]] += pieces[k, N_LEFT]
+    if not cut:
+        return
+    last, left, right = np.int64(-1), np.int64(0), np.int64(0)
+    for k in range(n):
+        i = pieces[k, NODE]
+        if i != last:
+            left, right, last = starts[i], starts[i] + n_left[i], i
+        pieces[k, TO_LEFT], pieces[k, TO_RIGHT] = left, right
+        left += pieces[k, N_LEFT]
+        right += pieces[k, STOP] - pieces[k, START] - pieces[k, N_LEFT]
+    share(crew, n, _send_pieces, (pieces, rows, starts, stops, others))
+    share(crew, n, _bring_back_pieces, (pieces, rows, starts, stops, others))
 
 
 @kernel
-def partition(cells, steps, rows, starts, stops, record, subset, others, n_left):
-    """`move_rows` for Python."""
-    move_rows(cells, steps, rows, starts, stops, record, subset, others, n_left)
+def partition(crew, pieces, cells, steps, rows, starts, stops, record, subset, others, n_left):
+    """`move_rows` for Python, a range a piece."""
+    whole = np.int64(rows.order.shape[0] + 1)
+    move_rows(
+        crew, whole, pieces, cells, steps, rows, starts, stops, record, subset, others, n_left
+    )
 
 
 @kernel
@@ -103,16 +198,24 @@ def pure(order, target, starts, stops, out):
                 break
 
 
-@kernel
-def leaves(codes, start, stop, tree, missing_code, out):
-    """The leaf of rows start ... stop - 1 of the matrix; `tree` are the arrays of a CodeTree."""
+@inner
+def _find_leaves(worker, start, stop, codes, tree, missing_code, out):
     feature, last_bin, missing_left, left, right, subset = tree
-    for row in range(start, stop):
-        node = np.int64(0)
-        while feature[node] != LEAF:
-            code = np.int64(codes[row, feature[node]])
-            to_left = _goes_left(
-                code, last_bin[node], missing_left[node], missing_code, subset[node]
-            )
-            node = np.int64(left[node] if to_left else right[node])
+    for row in range(np.uint64(start), np.uint64(stop)):
+        node = np.uint64(0)
+        f = feature[node]
+        while f != LEAF:
+            code, cut = np.int64(codes[row, np.uint64(f)]), np.int64(last_bin[node])
+            if cut >= 0:  # no branch on the code: nobody can guess it
+                to_left = (code <= cut) | ((code == missing_code) & missing_left[node])
+            else:
+                to_left = _goes_left(code, cut, missing_left[node], missing_code, subset[node])
+            node = np.uint64(left[node] if to_left else right[node])
+            f = feature[node]
         out[row] = node
+
+
+@kernel
+def leaves(crew, codes, tree, missing_code, out):
+    """The leaf of every row of the matrix; `tree` are the arrays of a CodeTree."""
+    share(crew, codes.shape[0], _find_leaves, (codes, tree, missing_code, out))

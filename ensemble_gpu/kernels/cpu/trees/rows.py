@@ -28,11 +28,12 @@ class Rows(NamedTuple):
 
 
 class Others(NamedTuple):
-    """What is moved when a node is split, once more: for the rows that go right."""
+    """What is moved when a node is split, once more; and which rows go left."""
 
     order: np.ndarray
     label: np.ndarray
     values: np.ndarray
+    goes_left: np.ndarray
 
 
 class Tasks(NamedTuple):

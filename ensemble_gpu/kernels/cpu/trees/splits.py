@@ -129,8 +129,8 @@ def _runs(rows, a, n, f, counted, work):
     return _collect(work.seen, work.words, work.sums, rows.width - 1, work.runs)
 
 
-@kernel
-def split_nodes(rule, rows, which, batch, found, work):
+@inner
+def search_nodes(rule, rows, which, batch, found, work):
     """The best splits of the nodes `which` of a batch, into their places of `found`."""
     features, n_codes = batch.features, rows.width - 1
     for at in range(which.shape[0]):
@@ -145,9 +145,9 @@ def split_nodes(rule, rows, which, batch, found, work):
             try_feature(rule, f, work.runs, m, node, n_codes, best)
 
 
-@kernel
-def split_class_nodes(rule, rows, which, batch, found, work, classes):
-    """`split_nodes` of classes without conditions: small nodes have a search of their own.
+@inner
+def search_class_nodes(rule, rows, which, batch, found, work, classes):
+    """`search_nodes` of classes without conditions: small nodes have a search of their own.
 
     Where values are missing the general one looks at the feature.
     """
@@ -185,6 +185,18 @@ def split_class_nodes(rule, rows, which, batch, found, work, classes):
             try_feature(rule, f, work.runs, m, node, n_codes, best)
         if at_feature >= 0 and record[i, FEATURE] == at_feature:
             left_sums(rows, a, n, record[i], found.left[i])
+
+
+@kernel
+def split_nodes(rule, rows, which, batch, found, work):
+    """`search_nodes` for Python."""
+    search_nodes(rule, rows, which, batch, found, work)
+
+
+@kernel
+def split_class_nodes(rule, rows, which, batch, found, work, classes):
+    """`search_class_nodes` for Python."""
+    search_class_nodes(rule, rows, which, batch, found, work, classes)
 
 
 @kernel

@@ -215,6 +215,17 @@ def _add_packed(scratch, tile, sums):
 
 
 @kernel
+def sum_packed(packed, total):
+    """H and G of all rows from G 2^32 + H."""
+    first, second = np.int64(0), np.int64(0)
+    for i in range(packed.shape[0]):
+        low = packed[i, 0] & np.int64(0xFFFFFFFF)
+        first += low
+        second += (packed[i, 0] - low) >> np.int64(32)
+    total[0], total[1] = first, second
+
+
+@kernel
 def turn(packed, out):
     """g 2^32 + h to -g 2^32 + h."""
     for i in range(packed.shape[0]):

@@ -15,11 +15,10 @@ from ensemble_gpu import (
     BoostingClassifier,
     BoostingRegressor,
     DecisionTreeClassifier,
-    DecisionTreeRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from ensemble_gpu.kernels.cpu.trees import level_grower, pair_splits, splits
+from ensemble_gpu.kernels.cpu.trees import pair_splits, splits, whole_grower
 from tests.boosters import plain
 
 # Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
@@ -29,7 +28,7 @@ LARGE, SMALL = 10_000, 3000
 # Whole trees; large and small nodes of two statistics; large and small nodes in general; small
 # nodes of several classes.
 KERNELS = (
-    (level_grower, "grow_levels"),
+    (whole_grower, "grow_whole"),
     (pair_splits, "search_pairs"),
     (pair_splits, "split_pairs"),
     (pair_splits, "split_wide_pairs"),
@@ -63,48 +62,45 @@ def rows(n: int, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
     return X, np.digitize(level, np.quantile(level, np.arange(1, n_classes) / n_classes))
 
 
-@pytest.mark.parametrize(
-    "forest",
-    [
-        RandomForestClassifier(n_estimators=3, random_state=0),
-        RandomForestClassifier(n_estimators=3, random_state=0, max_depth=4, bootstrap=False),
-        RandomForestRegressor(n_estimators=3, random_state=0, max_features=2),
-    ],
-    ids=str,
-)
-def test_trees_of_a_forest_grow_whole_levels_at_once(forest, calls):
-    forest.fit(*rows(LARGE))
-    assert calls == 3 * ["grow_levels"]
+BOOSTED = {"n_estimators": 2, "max_depth": 6, "early_stopping": False, "max_features": None}
 
 
-def test_boosted_trees_on_drawn_features_grow_whole_levels_at_once(calls):
-    BoostingRegressor(
-        **plain(n_estimators=2, max_depth=6, max_features=2, n_jobs=1, early_stopping=False)
-    ).fit(*rows(LARGE))
-    assert calls == 2 * ["grow_levels"]
-
-
+@pytest.mark.parametrize("n", [LARGE, SMALL])
 @pytest.mark.parametrize(
     "estimator",
     [
-        BoostingClassifier(**plain(n_estimators=2, max_depth=6, early_stopping=False)),
-        BoostingRegressor(**plain(n_estimators=2, max_depth=6, early_stopping=False)),
-        BoostingRegressor(**plain(n_estimators=2, max_leaf_nodes=40, early_stopping=False)),
-        DecisionTreeClassifier(),
-        DecisionTreeClassifier(max_leaf_nodes=40),
-        DecisionTreeRegressor(),
+        RandomForestClassifier(n_estimators=2, random_state=0),
+        RandomForestClassifier(n_estimators=2, random_state=0, max_depth=4, bootstrap=False),
+        RandomForestRegressor(n_estimators=2, random_state=0, max_features=2),
         RandomForestRegressor(n_estimators=2, random_state=0),  # draws no features
+        BoostingClassifier(**BOOSTED),
+        BoostingClassifier(**BOOSTED, min_samples_leaf=1, min_hessian=0.0),
+        BoostingRegressor(**BOOSTED),
+        BoostingRegressor(**(BOOSTED | {"max_features": 2})),
+        BoostingRegressor(**BOOSTED, subsample=0.5),
+        BoostingRegressor(**BOOSTED, max_leaf_nodes=40),
+        BoostingRegressor(**BOOSTED, monotonic_cst=[1, 0, 0, 0, 0, 0]),
+        BoostingRegressor(**BOOSTED, categorical_features=[5]),
     ],
     ids=str,
 )
-def test_two_statistics_are_searched_as_pairs(estimator, calls):
-    estimator.fit(*rows(LARGE))
-    assert set(calls) == {"search_pairs", "split_pairs"}
+def test_a_tree_of_two_statistics_is_one_compiled_call(estimator, n, calls):
+    X, y = rows(n)
+    X[:, 5] = np.abs(np.round(X[:, 5]))
+    estimator.fit(X, y)
+    assert calls == 2 * ["grow_whole"]
 
 
-def test_nodes_of_a_small_sample_are_searched_straight_from_their_rows(calls):
-    DecisionTreeClassifier().fit(*rows(SMALL))
-    assert set(calls) == {"split_pairs"}
+def test_several_classes_of_a_forest_are_one_compiled_call_a_tree(calls):
+    RandomForestClassifier(n_estimators=2, random_state=0).fit(*rows(LARGE, 3))
+    assert calls == 2 * ["grow_whole"]
+
+
+def test_interactions_are_searched_node_by_node_as_pairs(calls):
+    params = plain(n_estimators=2, max_depth=6, interaction_cst="pairwise")
+    BoostingRegressor(**params).fit(*rows(LARGE))
+    assert "split_pairs" in calls
+    assert "grow_whole" not in calls
 
 
 def test_more_codes_than_a_byte_holds_are_pairs_without_words(calls):
@@ -126,21 +122,25 @@ def test_several_classes_are_scored_in_one_loop(calls):
 @pytest.mark.parametrize(
     "changes",
     [
+        {},
         {"min_samples_leaf": 5},
         {"min_weight_fraction_leaf": 0.01},
         {"monotonic_cst": [1, 0, 0, 0, 0, 0]},
         {"categorical_features": [5]},
-        {"splitter": "random"},
         {"criterion": "entropy"},
         {"criterion": "error"},
+        {"max_leaf_nodes": 40},
     ],
     ids=str,
 )
-def test_conditions_and_other_criteria_take_the_general_path(changes, calls):
+def test_conditions_and_other_criteria_take_the_same_path(changes, calls):
     X, y = rows(LARGE)
     X[:, 5] = np.abs(np.round(X[:, 5]))
     DecisionTreeClassifier(**changes).fit(X, y)
-    assert set(calls) == {"search_sums", "split_nodes"}
     RandomForestClassifier(n_estimators=2, random_state=0, **changes).fit(X, y)
-    assert "split_nodes" in calls
-    assert not set(calls) & {"grow_levels", "search_pairs", "split_pairs", "split_class_nodes"}
+    assert calls == 3 * ["grow_whole"]
+
+
+def test_random_thresholds_are_searched_in_general(calls):
+    DecisionTreeClassifier(splitter="random").fit(*rows(LARGE))
+    assert set(calls) == {"search_sums", "split_nodes"}

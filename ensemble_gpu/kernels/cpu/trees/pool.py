@@ -1,0 +1,328 @@
+"""Sums of large nodes, kept for their children: those of one child come from its sibling's.
+
+A task is a pair of siblings, or the root: the smaller one's rows are added up, what they leave of
+the parent's sums is the larger one's, and both are searched while their sums are in the cache.
+Tasks and tiles of eight features are shared among the workers; every tile has a best split of its
+own, the best of them is the node's (of equal scores the first feature's).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.sharing import share
+from ensemble_gpu.kernels.cpu.trees.pair_splits import (
+    general_of,
+    judge_of,
+    kept_runs,
+    offer_to,
+    pair,
+    pair_node,
+    work_of,
+)
+from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
+from ensemble_gpu.kernels.host.records import RECORD, FoundArrays
+from ensemble_gpu.kernels.jit import inner
+from ensemble_gpu.kernels.protocol import PACK_BITS
+from ensemble_gpu.kernels.tree_protocol import NEVER
+
+# Neither half of the sums of so many packed values can overflow.
+PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
+# Rows whose codes are fetched at once: they stay in the second-level cache while tiles take turns.
+FETCHED = 2048
+# Tasks a worker that need not be cut into parts.
+ENOUGH = 4
+# Columns of a task: rows start ... stop - 1 are added up in `slot` and taken from slot `minus` (-1:
+# from none); `small` and `large` are the nodes' places in the block (-1: not looked at).
+START, STOP, SLOT, MINUS, SMALLER, LARGER, TASK = range(7)
+
+
+class Pool(NamedTuple):
+    """Sums cells[slot, feature, code] = (x 2^shift + rows, y); see `Counting`.
+
+    `free[:n_free[0]]` are the slots that nobody has; slot[node] is a node's (-1: none),
+    inherited[node] what a left child may have of its parent. `route[place]` says which of the
+    found belong to a node of the block (-1: none, its rows are searched). `found` has an entry for
+    every task, sibling and tile. `fetched` and `scratch` are a worker's.
+    """
+
+    cells: np.ndarray
+    free: np.ndarray
+    n_free: np.ndarray
+    slot: np.ndarray
+    inherited: np.ndarray
+    route: np.ndarray
+    tasks: np.ndarray
+    found: FoundArrays
+    fetched: np.ndarray
+    scratch: np.ndarray
+    keep_rows: int
+
+
+def pool_for(
+    cells: np.ndarray, n_nodes: int, block: int, found: FoundArrays, workers: int, keep_rows: int
+) -> Pool:
+    n_slots, n_tiles = len(cells), cells.shape[1] // FEATURES
+    return Pool(
+        cells,
+        np.arange(n_slots - 1, -1, -1),
+        np.array([n_slots]),
+        scratch_array((n_nodes,), np.int64),
+        scratch_array((n_nodes,), np.int64),
+        np.empty(block, dtype=np.int64),
+        np.empty((n_slots, TASK), dtype=np.int64),
+        found,
+        np.empty((workers, n_tiles, FETCHED), dtype=np.uint64),
+        np.empty((workers, FEATURES * 256), dtype=np.int64),
+        keep_rows,
+    )
+
+
+@inner
+def release(pool, slot):
+    """Nobody needs the slot any more."""
+    pool.free[pool.n_free[0]] = slot
+    pool.n_free[0] += 1
+
+
+@inner
+def _claim(pool):
+    pool.n_free[0] -= 1
+    return pool.free[pool.n_free[0]]
+
+
+@inner(forceinline=True)
+def release_unclaimed(pool, first, stop):
+    """Nodes first ... stop - 1 were looked at; no child asked for some sums."""
+    for node in range(first, stop):
+        if pool.inherited[node] >= 0:
+            release(pool, pool.inherited[node])
+            pool.inherited[node] = -1
+
+
+@inner(forceinline=True)
+def plan(pool, nodes, m, ranges):
+    """Tasks for the sums of the large ones among the m nodes of a block; how many."""
+    tasks, route, slots, inherited = pool.tasks, pool.route, pool.slot, pool.inherited
+    starts, stops, keep_rows = ranges[0], ranges[1], pool.keep_rows
+    n, i = 0, 0
+    while i < m:
+        left = nodes[i] - (nodes[i] + 1) % 2 if nodes[i] > 0 else nodes[i]
+        # places of the siblings in the block; -1: not there
+        a, b = np.int64(-1), np.int64(-1)
+        if nodes[i] == left:
+            a = i
+            i += 1
+        if left > 0 and i < m and nodes[i] == left + 1:
+            b = i
+            i += 1
+        kept, inherited[left] = inherited[left], -1
+        small, large, smaller, larger = a, b, left, left + 1
+        if left == 0 or stops[left] - starts[left] > stops[larger] - starts[larger]:
+            small, large, smaller, larger = b, a, left + 1, left
+        if small >= 0:
+            route[small], slots[smaller] = -1, -1
+        if large >= 0:
+            route[large], slots[larger] = -1, -1
+        enough = large >= 0 and stops[larger] - starts[larger] >= keep_rows
+        # the larger one alone from its rows, both from the smaller one's, or the smaller one alone
+        alone = enough and kept < 0 and pool.n_free[0] > 0
+        both = enough and kept >= 0 and pool.n_free[0] > 0
+        if alone or both:
+            slot = _claim(pool)
+            added = smaller if both else larger
+            tasks[n, START], tasks[n, STOP] = starts[added], stops[added]
+            tasks[n, SLOT], tasks[n, MINUS] = slot, kept
+            tasks[n, SMALLER], tasks[n, LARGER] = small if both else large, large if both else -1
+            route[large], slots[larger] = 2 * n + both, kept if both else slot
+            if both and small >= 0:
+                route[small], slots[smaller] = 2 * n, slot
+            n += 1
+        elif kept >= 0:
+            release(pool, kept)
+    return n
+
+
+@inner(forceinline=True)
+def release_borrowed(pool, n):
+    """Slots that served only to make a larger sibling's sums."""
+    for i in range(n):
+        if pool.tasks[i, SMALLER] < 0:
+            release(pool, pool.tasks[i, SLOT])
+
+
+@inner
+def _fetch(words, order, a, n, lo, hi, block):
+    """Codes of rows a ... a + n - 1, tile by tile.
+
+    One read after the other, they miss the cache side by side.
+    """
+    start, first = np.uint64(a), np.uint64(lo)
+    for t in range(np.uint64(n)):
+        row = np.uint64(order[start + t])
+        for tile in range(np.uint64(hi - lo)):
+            block[tile, t] = words[row, first + tile]
+
+
+@inner
+def _add_packed(words, values, a, n, own, tile, scratch):
+    """Add n packed values, both halves at once; they are taken apart before they can overflow."""
+    for k in range(scratch.shape[0]):
+        scratch[k] = 0
+    start, zero = np.uint64(a), np.uint64(0)
+    for t in range(np.uint64(n)):
+        word, value = words[t], values[start + t, zero]
+        for lane in range(FEATURES):
+            code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+            scratch[np.uint64(256 * lane) + code] += value
+    for lane in range(FEATURES):
+        cells = own[FEATURES * tile + lane]
+        for code in range(cells.shape[0]):
+            value = scratch[256 * lane + code]
+            low = value & np.int64(0xFFFFFFFF)
+            cells[code, 0] += low
+            cells[code, 1] += (value - low) >> np.int64(32)
+
+
+@inner
+def _add_pairs(words, label, values, a, n, count, flat, base, stride):
+    """Add n rows: class weights or moments, and rows where they are counted."""
+    labelled, shift, one = label.shape[0] > 0, count.shift, np.int64(count.one)
+    start, zero = np.uint64(a), np.uint64(0)
+    for t in range(np.uint64(n)):
+        word = words[t]
+        if labelled:
+            w = values[start + t, zero]
+            y = w if label[start + t] != 0 else np.int64(0)
+            x = w - y
+        else:
+            x, y = pair(values, start + t)
+        x = (x << shift) + one
+        for lane in range(FEATURES):
+            code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+            at = base + np.uint64(lane) * stride + code + code
+            flat[at] += x
+            flat[at + np.uint64(1)] += y
+
+
+@inner(forceinline=True)
+def _build(rows, words, count, task, lo, hi, pool, worker):
+    """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
+    cells, slot, minus = pool.cells, task[SLOT], task[MINUS]
+    own, order, label, values = cells[slot], rows.order, rows.label, rows.values
+    block, scratch = pool.fetched[worker], pool.scratch[worker]
+    flat = own.reshape(-1)
+    stride = np.uint64(2 * own.shape[1])
+    from_, to = FEATURES * lo * 2 * own.shape[1], FEATURES * hi * 2 * own.shape[1]
+    for k in range(from_, to):
+        flat[k] = 0
+    packed = label.shape[0] == 0 and values.shape[1] == 1 and count.one == 0
+    for a in range(task[START], task[STOP], FETCHED):
+        n = min(FETCHED, task[STOP] - a)
+        _fetch(words, order, a, n, lo, hi, block)
+        for tile in range(lo, hi):
+            if packed:
+                _add_packed(block[tile - lo], values, a, n, own, tile, scratch)
+            else:
+                base = np.uint64(FEATURES * tile) * stride
+                _add_pairs(block[tile - lo], label, values, a, n, count, flat, base, stride)
+    if minus >= 0:
+        whole = cells[minus].reshape(-1)
+        for k in range(from_, to):
+            whole[k] -= flat[k]
+
+
+@inner
+def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, work, general):
+    """Best splits of the node at place `at` on tiles lo ... hi - 1; `own`: its row of features."""
+    features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count)
+    drawn = features.shape[1] < p
+    for tile in range(lo, hi):
+        i, best, start = first + tile, NEVER, FEATURES * tile
+        for c in range(RECORD):
+            found.record[i, c] = -1
+        for j in range(features.shape[1] if drawn else min(FEATURES, p - start)):
+            f = features[own, j] if drawn else start + j
+            if drawn and (f < start or f >= start + FEATURES):
+                continue
+            m = kept_runs(cells[f], count, work.runs)
+            best = offer_to(
+                judge, rule, f, m, node, batch, at, width, i, best, found, work, general
+            )
+        found.score[i] = best
+
+
+@inner(forceinline=True)
+def _work_on(
+    worker, start, stop, parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
+):
+    """Units start ... stop - 1: part u % parts of the tiles of task u // parts."""
+    found, width = pool.found, rows.width
+    work, general = work_of(works, worker), general_of(generals, worker)
+    for u in range(start, stop):
+        i, part = u // parts, u % parts
+        lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
+        task = pool.tasks[i]
+        _build(rows, words, count, task, lo, hi, pool, worker)
+        for side in range(2):
+            at = task[SMALLER + side]
+            if at >= 0:
+                slot = task[MINUS] if side == 1 else task[SLOT]
+                first, own = (2 * i + side) * n_tiles, at if batch.features.shape[0] > 1 else 0
+                _search(
+                    rule, count, batch, own, at, pool.cells[slot], lo, hi, p, first, width, found,
+                    work, general,
+                )  # fmt: skip
+
+
+@inner
+def _take_best(pool, n_tiles, at, i, found):
+    """The best of a node's tiles, to its place."""
+    own = pool.found
+    best = i
+    for tile in range(1, n_tiles):
+        if own.score[i + tile] > own.score[best]:
+            best = i + tile
+    found.score[at] = own.score[best]
+    for c in range(RECORD):
+        found.record[at, c] = own.record[best, c]
+    for c in range(found.left.shape[1]):
+        found.left[at, c] = own.left[best, c]
+    for c in range(found.subset.shape[1]):
+        found.subset[at, c] = own.subset[best, c]
+
+
+@inner(forceinline=True)
+def search_pool(
+    crew, n_tasks, n_tiles, p, rule, count, rows, words, m, batch, found, pool, works, generals
+):
+    """Sums and best splits of the nodes of a block that `plan` has given a slot."""
+    # every part of the tiles fetches all rows of its task: no more parts than there are workers to
+    # keep busy
+    parts = min(n_tiles, crew[0]) if n_tasks < ENOUGH * crew[0] else 1
+    share(
+        crew, n_tasks * parts, _work_on,
+        (parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
+    )  # fmt: skip
+    for at in range(m):
+        if pool.route[at] >= 0:
+            _take_best(pool, n_tiles, at, pool.route[at] * n_tiles, found)
+
+
+@inner(forceinline=True)
+def search_again(n_tiles, p, rule, count, width, nodes, which, batch, found, pool, works, generals):
+    """The nodes `which` that have a slot, on other features."""
+    work, general = work_of(works, 0), general_of(generals, 0)
+    for k in range(which.shape[0]):
+        at = which[k]
+        if pool.route[at] >= 0:
+            i, own = pool.route[at] * n_tiles, k if batch.features.shape[0] > 1 else 0
+            cells = pool.cells[pool.slot[nodes[at]]]
+            _search(
+                rule, count, batch, own, at, cells, 0, n_tiles, p, i, width, pool.found, work,
+                general,
+            )  # fmt: skip
+            _take_best(pool, n_tiles, at, i, found)

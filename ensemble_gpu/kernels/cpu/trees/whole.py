@@ -1,0 +1,506 @@
+"""A whole tree in compiled code: what trees/grow.py does with the methods of a grower.
+
+It never comes back to the interpreter: trees of a forest grow on several threads, which would wait
+for each other's turn at its lock, and the steps of a boosted tree are too short for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.sharing import share
+from ensemble_gpu.kernels.cpu.trees.pair_splits import general_of, search_rows, work_of
+from ensemble_gpu.kernels.cpu.trees.partition import PIECE, copy_rows, move_rows
+from ensemble_gpu.kernels.cpu.trees.pool import (
+    plan,
+    release,
+    release_borrowed,
+    release_unclaimed,
+    search_again,
+    search_pool,
+)
+from ensemble_gpu.kernels.cpu.trees.rows import Rows
+from ensemble_gpu.kernels.cpu.trees.splits import search_class_nodes, search_nodes
+from ensemble_gpu.kernels.host.criteria import write_gains
+from ensemble_gpu.kernels.host.nodes import list_open, mark_best, write_children, write_features
+from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
+from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
+
+# Nodes that are split at once: what is known of them for a while stays small. Even, so that
+# siblings stay together.
+BLOCK = 4096
+# Rows of a node that one worker sorts at once.
+PIECE_ROWS = 8192
+# Rows times features, or rows to be moved, below which a second thread costs more than it brings.
+SHARED_CELLS = 20_000
+SHARED_ROWS = 10_000
+# Of the leaves to come this share is split at once, the best first: with more, nodes are searched
+# that are cut off again.
+SPECULATION = 8
+
+
+class Growth(NamedTuple):
+    """How the tree grows: k of p features drawn for a node; when to stop (-1: no limit).
+
+    A gain of the share `rounding` of a node's score counts as 0. Every `tidy` levels codes are laid
+    out anew.
+    """
+
+    p: int
+    k: int
+    least_rows: int
+    max_depth: int
+    max_leaves: int
+    least_gain: float
+    rounding: float
+    tidy: int
+
+
+class Layout(NamedTuple):
+    """Codes and targets in the order of the nodes: row t of `laid` is row place[t] of the matrix.
+
+    Before that, row r of the codes as they are is row place[r] of the matrix.
+
+    `words` are the codes as they are first, `matrix_words` and `laid_words` those of the matrix and
+    laid out, all eight bytes at once. `target` belongs to
+    the rows as they are first, `targets` to the matrix, `laid_target` to the rows laid out anew;
+    so do `cells` and `laid_cells`, all codes in one dimension; `steps` and `laid_steps` are between
+    rows and codes.
+    """
+
+    words: np.ndarray
+    matrix_words: np.ndarray
+    laid_words: np.ndarray
+    laid: np.ndarray
+    place: np.ndarray
+    target: np.ndarray
+    targets: np.ndarray
+    laid_target: np.ndarray
+    cells: np.ndarray
+    laid_cells: np.ndarray
+    steps: tuple[int, int]
+    laid_steps: tuple[int, int]
+
+
+class Block(NamedTuple):
+    """Scratch arrays for the nodes of a block, and the pieces that rows are moved in.
+
+    `features` has room for those that the nodes draw.
+    """
+
+    nodes: np.ndarray
+    pending: np.ndarray
+    which: np.ndarray
+    features: np.ndarray
+    keys: np.ndarray
+    worth: np.ndarray
+    n_left: np.ndarray
+    batch: NodeBatch
+    found: FoundArrays
+    pieces: np.ndarray
+
+
+def found_for(n: int, columns: int, words: int) -> FoundArrays:
+    return FoundArrays(
+        np.full(n, NEVER), np.full((n, RECORD), -1), scratch_array((n, columns), np.int64),
+        np.zeros((n, words), dtype=np.uint64),
+    )  # fmt: skip
+
+
+def block_of(n: int, n_rows: int, columns: int, words: int, n_features: int) -> Block:
+    kind = np.int64
+    batch = NodeBatch(
+        np.empty(n, kind), np.empty(n, kind), np.zeros((0, 0), dtype=kind),
+        np.empty((n, columns), kind), np.empty((n, 2)), np.empty(n, np.uint64),
+    )  # fmt: skip
+    return Block(
+        np.empty(n, kind), np.empty(n, kind), np.empty(n, kind),
+        scratch_array((n_features,), kind), np.empty(n, np.uint64), np.empty(n),
+        np.empty(n, kind), batch, found_for(n, columns, words),
+        np.empty((n + n_rows // PIECE_ROWS + 1, PIECE), kind),
+    )  # fmt: skip
+
+
+class Waiting(NamedTuple):
+    """Of nodes that may be split later, the best first: what a split adds, and the split."""
+
+    worth: np.ndarray
+    marked: np.ndarray
+    found: FoundArrays
+
+
+def waiting_for(n: int, columns: int, words: int) -> Waiting:
+    """For up to n nodes."""
+    return Waiting(
+        scratch_array((n,), np.float64), scratch_array((n,), np.bool_),
+        FoundArrays(
+            scratch_array((n,), np.float64), scratch_array((n, RECORD), np.int64),
+            scratch_array((n, columns), np.int64), scratch_array((n, words), np.uint64),
+        ),
+    )  # fmt: skip
+
+
+@inner(inline="always")
+def _lay_out(rows, layout, others):
+    """Lay out codes and targets in the order of the nodes."""
+    order, place = rows.order, layout.place
+    for t in range(order.shape[0]):
+        others.order[t] = place[order[t]]
+    for t in range(order.shape[0]):
+        place[t] = others.order[t]
+        order[t] = t
+    copy_rows(layout.matrix_words, place[: order.shape[0]], layout.laid_words)
+    if layout.targets.shape[0] > 0:
+        for t in range(order.shape[0]):
+            layout.laid_target[t] = layout.targets[place[t]]
+
+
+@inner(forceinline=True)
+def _depth_of_open(first, last, tree, growth):
+    """The depth of the deepest new node that may be split; -1: there is none."""
+    deepest = np.int64(-1)
+    for node in range(first, last):
+        depth = np.int64(tree.depth[node])
+        shallow = growth.max_depth < 0 or depth < growth.max_depth
+        if shallow and tree.n_rows[node] >= growth.least_rows:
+            deepest = max(deepest, depth)
+    return deepest
+
+
+@inner(forceinline=True)
+def _impure(nodes, m, order, target, start, stop):
+    """Drop the nodes whose rows have one target; how many are left."""
+    kept = 0
+    for i in range(m):
+        node, mixed = nodes[i], False
+        for t in range(start[node] + 1, stop[node]):
+            if target[order[t]] != target[order[start[node]]]:
+                mixed = True
+                break
+        nodes[kept] = node
+        kept += mixed
+    return kept
+
+
+@inner(forceinline=True)
+def _search_part(worker, first, last, rule, count, rows, which, batch, found, works, generals):
+    """Nodes which[first:last], on one worker."""
+    work, general = work_of(works, worker), general_of(generals, worker)
+    search_rows(rule, count, rows, which, first, last, batch, found, work, general)
+
+
+@inner(forceinline=True)
+def _search_in_general(rule, rows, which, batch, found, node_work, class_work):
+    """Nodes `which`, whatever their statistics are."""
+    if class_work is None:
+        search_nodes(rule, rows, which, batch, found, node_work)
+    else:
+        search_class_nodes(rule, rows, which, batch, found, node_work, class_work)
+
+
+@inner(forceinline=True)
+def _describe(rule, m, ranges, tree, block):
+    """What a search needs to know of the m nodes of a block."""
+    nodes, batch, found = block.nodes, block.batch, block.found
+    for i in range(m):
+        node = nodes[i]
+        block.pending[i] = i
+        batch.start[i], batch.stop[i] = ranges[0][node], ranges[1][node]
+        batch.key[i] = tree.key[node]
+        found.score[i] = NEVER
+        for s in range(tree.sums.shape[1]):
+            batch.whole[i, s] = tree.sums[node, s]
+        if rule.counted:
+            batch.whole[i, tree.sums.shape[1]] = tree.n_rows[node]
+        batch.bounds[i, 0], batch.bounds[i, 1] = -np.inf, np.inf
+        if rule.monotone:
+            batch.bounds[i, 0], batch.bounds[i, 1] = tree.bounds[node, 0], tree.bounds[node, 1]
+
+
+@inner(forceinline=True)
+def _search(
+    crews,
+    rule,
+    count,
+    rows,
+    words,
+    growth,
+    m,
+    ranges,
+    tree,
+    block,
+    pool,
+    works,
+    generals,
+    node_work,
+    class_work,
+):
+    """Best splits of the m nodes of a block, on k features drawn for each; without success on more.
+
+    crews = (all workers, the caller alone).
+    """
+    nodes, pending, found, batch = block.nodes, block.pending, block.found, block.batch
+    _describe(rule, m, ranges, tree, block)
+    n, n_tiles = m, words.shape[1]
+    for first in range(0, growth.p, growth.k):
+        tried = min(growth.k, growth.p - first)
+        rows_of_features = n if growth.k < growth.p else 1
+        features = block.features[: rows_of_features * tried].reshape(rows_of_features, tried)
+        if growth.k < growth.p:
+            for i in range(n):
+                block.keys[i] = tree.key[nodes[pending[i]]]
+            write_features(block.keys[:n], growth.p, first, features)
+        else:
+            for j in range(tried):
+                features[0, j] = j
+        own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
+        if pool is not None:
+            if first == 0:
+                n_tasks = plan(pool, nodes, m, ranges)
+                if n_tasks > 0:
+                    crew = crews[0 if _task_rows(pool, n_tasks) * growth.p > SHARED_CELLS else 1]
+                    search_pool(
+                        crew, n_tasks, n_tiles, growth.p, rule, count, rows, words, m, own, found,
+                        pool, works, generals,
+                    )  # fmt: skip
+                    release_borrowed(pool, n_tasks)
+            else:
+                search_again(
+                    n_tiles, growth.p, rule, count, rows.width, nodes, pending[:n], own, found,
+                    pool, works, generals,
+                )  # fmt: skip
+        _search_by_rows(
+            crews,
+            rule,
+            count,
+            rows,
+            block,
+            n,
+            own,
+            found,
+            pool,
+            works,
+            generals,
+            node_work,
+            class_work,
+        )
+        left = 0
+        for i in range(n):
+            pending[left] = pending[i]
+            left += found.score[pending[i]] == NEVER
+        n = left
+        if n == 0:
+            break
+
+
+@inner(forceinline=True)
+def _task_rows(pool, n):
+    total = np.int64(0)
+    for i in range(n):
+        total += pool.tasks[i, 1] - pool.tasks[i, 0]
+    return total
+
+
+@inner(forceinline=True)
+def _search_by_rows(
+    crews, rule, count, rows, block, n, batch, found, pool, works, generals, node_work, class_work
+):
+    """The pending nodes that have no sums."""
+    pending, features = block.pending, batch.features
+    which, m = pending[:n], n
+    if pool is not None:
+        which, m = block.which, 0
+        for i in range(n):
+            if pool.route[pending[i]] < 0:
+                which[m] = pending[i]
+                if features.shape[0] > 1:
+                    for j in range(features.shape[1]):
+                        features[m, j] = features[i, j]
+                m += 1
+    if m == 0:
+        return
+    own_batch = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
+    if works is not None:
+        size = np.int64(0)
+        for i in range(m):
+            size += batch.stop[which[i]] - batch.start[which[i]]
+        crew = crews[0 if size * features.shape[1] > SHARED_CELLS else 1]
+        share(
+            crew, m, _search_part,
+            (rule, count, rows, which, own_batch, found, works, generals),
+        )  # fmt: skip
+    if node_work is not None:
+        _search_in_general(rule, rows, which[:m], own_batch, found, node_work, class_work)
+
+
+@inner
+def _copy_split(source, i, target, k):
+    """Entry i of some splits to place k of others."""
+    target.score[k] = source.score[i]
+    for c in range(RECORD):
+        target.record[k, c] = source.record[i, c]
+    for c in range(target.left.shape[1]):
+        target.left[k, c] = source.left[i, c]
+    for c in range(target.subset.shape[1]):
+        target.subset[k, c] = source.subset[i, c]
+
+
+@inner(forceinline=True)
+def _keep_good(m, least_gain, block, pool):
+    """Move the nodes that are worth a split to the front; how many."""
+    batch, kept = block.batch, 0
+    for i in range(m):
+        if block.found.score[i] == NEVER or block.worth[i] < least_gain:
+            if pool is not None:
+                drop(pool, block.nodes[i])
+            continue
+        block.nodes[kept], block.worth[kept] = block.nodes[i], block.worth[i]
+        batch.start[kept], batch.stop[kept] = batch.start[i], batch.stop[i]
+        _copy_split(block.found, i, block.found, kept)
+        kept += 1
+    return kept
+
+
+@inner
+def drop(pool, node):
+    """The node is a leaf: it needs no sums."""
+    if pool.slot[node] >= 0:
+        release(pool, pool.slot[node])
+        pool.slot[node] = -1
+
+
+@inner(forceinline=True)
+def _let_wait(m, least_gain, block, waiting, pool):
+    """Note the splits of the m nodes of a block that are worth it."""
+    for i in range(m):
+        node = block.nodes[i]
+        if block.found.score[i] == NEVER or block.worth[i] < least_gain:
+            if pool is not None:
+                drop(pool, node)
+            continue
+        waiting.worth[node] = block.worth[i]
+        _copy_split(block.found, i, waiting.found, node)
+
+
+@inner
+def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool):
+    """Split the first m nodes of a block; their children are nodes `last` and on."""
+    start, stop = ranges
+    batch, record, n_left = block.batch, block.found.record, block.n_left
+    size = np.int64(0)
+    for i in range(m):
+        size += batch.stop[i] - batch.start[i]
+    shared = size > SHARED_ROWS
+    crew = crews[0 if shared else 1]
+    piece_rows = PIECE_ROWS if shared and crew[0] > 1 else size + 1
+    move_rows(
+        crew, piece_rows, block.pieces, cells, steps, rows, batch.start[:m], batch.stop[:m],
+        record, block.found.subset, others, n_left,
+    )  # fmt: skip
+    write_children(
+        block.nodes[:m], record, block.found.subset, block.found.left, n_left, block.worth,
+        rule.kind, rule.l2, rule.signs, last, tree,
+    )  # fmt: skip
+    for i in range(m):
+        child, middle = last + 2 * i, batch.start[i] + n_left[i]
+        start[child], stop[child] = batch.start[i], middle
+        start[child + 1], stop[child + 1] = middle, batch.stop[i]
+        if pool is not None:
+            node = block.nodes[i]
+            pool.inherited[child], pool.inherited[child + 1] = pool.slot[node], -1
+            pool.slot[node] = pool.slot[child] = pool.slot[child + 1] = -1
+
+
+@inner(forceinline=True)
+def _divide_marked(
+    crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
+):
+    """Split the nodes that wait and are marked; how many nodes there are then."""
+    node, known = np.int64(0), last
+    while node < known:
+        m = 0
+        while node < known and m < BLOCK:
+            if waiting.marked[node] and tree.left[node] == LEAF:
+                block.nodes[m], block.worth[m] = node, waiting.worth[node]
+                block.batch.start[m], block.batch.stop[m] = ranges[0][node], ranges[1][node]
+                _copy_split(waiting.found, node, block.found, m)
+                m += 1
+            node += 1
+        if m > 0:
+            _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool)
+            last += 2 * m
+    for child in range(known, last):
+        waiting.worth[child] = NEVER
+    return last
+
+
+@kernel
+def grow_whole(
+    crew, alone, rule, count, rows, layout, others, growth, ranges, tree, block, pool, works,
+    generals, node_work, class_work, waiting,
+):  # fmt: skip
+    """Grow from the root at place 0 of the arrays of `tree`, which have room.
+
+    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Two statistics have `works` and, where
+    features have categories, `generals`; `pool` where sums are kept. Other statistics have
+    `node_work` and, classes without conditions, `class_work`; these are not shared. `waiting` is
+    there where leaves are limited. What is None is not compiled.
+
+    Returns how many nodes there are, and whether rows were laid out anew.
+    """
+    crews = (crew, alone)
+    start, stop = ranges
+    labelled = rows.label.shape[0] > 0
+    target, cells, steps = layout.target, layout.cells, layout.steps
+    words = layout.words
+    first, last, untidy, moved = np.int64(0), np.int64(1), np.int64(growth.tidy), False
+    if pool is not None:
+        pool.slot[0], pool.inherited[0] = -1, -1
+    if waiting is not None:
+        waiting.worth[0] = NEVER
+    while first < last:
+        if _depth_of_open(first, last, tree, growth) >= untidy:
+            untidy += growth.tidy
+            _lay_out(rows, layout, others)
+            rows = Rows(layout.laid, rows.order, rows.label, rows.values, rows.width)
+            target, cells, moved = layout.laid_target, layout.laid_cells, True
+            words, steps = layout.laid_words, layout.laid_steps
+        end = last
+        for a in range(first, end, BLOCK):
+            m = list_open(
+                a, min(a + BLOCK, end), tree, growth.least_rows, growth.max_depth, labelled,
+                block.nodes,
+            )  # fmt: skip
+            if not labelled and target.shape[0] > 0:
+                m = _impure(block.nodes, m, rows.order, target, start, stop)
+            if m == 0:
+                continue
+            _search(
+                crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works,
+                generals, node_work, class_work,
+            )  # fmt: skip
+            write_gains(
+                rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth
+            )
+            if waiting is not None:
+                _let_wait(m, growth.least_gain, block, waiting, pool)
+            else:
+                m = _keep_good(m, growth.least_gain, block, pool)
+                _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool)
+                last += 2 * m
+        if pool is not None:
+            release_unclaimed(pool, first, end)
+        if waiting is not None:
+            for node in range(last):
+                waiting.marked[node] = False
+            fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)
+            mark_best(tree.left, tree.key, waiting.worth, growth.max_leaves, fresh, waiting.marked)
+            last = _divide_marked(
+                crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
+            )
+        first = end
+    return last, moved
