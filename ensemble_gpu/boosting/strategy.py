@@ -6,9 +6,9 @@ and `rebuild` (any loss) with learners of this package, `reweigh` with any class
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -33,6 +33,19 @@ class Strategy(Protocol[R]):
 
     def training_loss(self, round_: R, /) -> float:
         """Mean loss of the training rows after the round, which has not been followed yet."""
+        ...
+
+
+@runtime_checkable
+class InBlocks(Strategy[R], Protocol):
+    """A strategy that finds several rounds at a time, where nobody intervenes."""
+
+    def rounds(self, most: int, /) -> Iterator[R]:
+        """Best, follow, best, ... of up to `most` rounds; the last is not followed.
+
+        While a round is looked at, `training_loss` of it is what it is after `best`. The rows may
+        be ahead: rounds that are not asked for any more are lost, and so is the strategy.
+        """
         ...
 
 

@@ -101,8 +101,8 @@ def _add_tiles(worker, tile, last_tile, tiles, q, sums):
                 add_rows(words[t], n_features - 8 * t, start, stop, q[plane], into)
 
 
-@kernel
-def add(crew, tiles, q, sums):
+@inner
+def add_all(crew, tiles, q, sums):
     """sums += q of all rows; threads share the tiles where they have one set of sums."""
     words, _, parts, _ = tiles
     if sums.shape[0] < crew[WORKERS]:
@@ -111,6 +111,12 @@ def add(crew, tiles, q, sums):
         share(crew, parts.shape[0], _add_parts, (tiles, q, sums))
         if crew[WORKERS] > 1:
             share(crew, words.shape[0], _join, (sums,))
+
+
+@kernel
+def add(crew, tiles, q, sums):
+    """`add_all`, called from Python."""
+    add_all(crew, tiles, q, sums)
 
 
 @inner
@@ -204,8 +210,8 @@ def _add_tile_differences(worker, tile, last_tile, tiles, rows, sums):
     _add_differences(0, tiles[2].shape[0], tile, last_tile, tiles, rows, sums[0])
 
 
-@kernel
-def rescale(crew, tiles, rows, change, sums):
+@inner
+def rescale_all(crew, tiles, rows, change, sums):
     """Rescale q, and add what changed to the sums."""
     words, _, parts, _ = tiles
     if sums.shape[0] < crew[WORKERS]:
@@ -215,3 +221,9 @@ def rescale(crew, tiles, rows, change, sums):
         share(crew, parts.shape[0], _rescale_parts, (tiles, rows, change, sums))
         if crew[WORKERS] > 1:
             share(crew, words.shape[0], _join, (sums,))
+
+
+@kernel
+def rescale(crew, tiles, rows, change, sums):
+    """`rescale_all`, called from Python."""
+    rescale_all(crew, tiles, rows, change, sums)

@@ -193,8 +193,8 @@ def _score_features(worker, first, last, sums, scale, criterion, spaces, lowest)
         lowest[f] = _score_feature(worker, sums, f, n_thresholds[f], scale, criterion, spaces)
 
 
-@kernel
-def split(crew, sums, scale, criterion, spaces, found):
+@inner
+def best_split(crew, sums, scale, criterion, spaces, found):
     """The cost of the best split, which is left in `found`.
 
     criterion = (n_thresholds, kind, abstention, learn); found = (lowest, leaf_sums, record, the
@@ -207,3 +207,9 @@ def split(crew, sums, scale, criterion, spaces, found):
             top[g] = max(top[g], largest[part, g])
     share(crew, lowest.shape[0], _score_features, (sums, scale, criterion, spaces, lowest))
     return _choose(sums, scale, criterion, spaces, found)
+
+
+@kernel
+def split(crew, sums, scale, criterion, spaces, found):
+    """`best_split`, called from Python."""
+    return best_split(crew, sums, scale, criterion, spaces, found)
