@@ -23,6 +23,7 @@ from ensemble_gpu.kernels.cpu import (
     rowwise,
     score,
 )
+from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
@@ -254,6 +255,10 @@ class CpuHistograms:
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
         self.all_threads = max(self.run, self.score_run, key=lambda one: one.threads)
         self.spaces = score.workspace(self.all_threads.threads, groups, codes.width)
+        self.blocks = block_space(
+            self.all_threads.threads, groups, codes.n_features, codes.width,
+            groups == 2 * planes or groups == 2,
+        )  # fmt: skip
         self.codes, self.layout = codes, layout
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.powers = fixedpoint.tables(layout.quantum_bits)
@@ -287,7 +292,7 @@ class CpuHistograms:
         n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
         asked = n_thresholds, criterion.kind, abstention, criterion.learn_missing
         total, run = self.totals.total, self.score_run
-        cost = run.call(score.split, total, scale, asked, self.spaces, self.found)
+        cost = run.call(score.split, total, scale, asked, self.spaces, self.blocks, self.found)
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()

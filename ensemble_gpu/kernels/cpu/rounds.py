@@ -8,7 +8,7 @@ Arrays travel as plain tuples (kernels/cpu/histogram.py):
 
     rows     codes, tiles, rows, largest, sums, fixed-point logarithms of the first weights, powers
              of two, columns of codes and which of them have been made
-    scoring  criterion, spaces, found (kernels/cpu/score.py)
+    scoring  criterion, spaces, blocks, found (kernels/cpu/score.py)
     weights  what `move_weights` moves (kernels/host/weights.py), then numbers and counters
     records  of rounds: places, values, numbers, trails (kernels/protocol.py: StumpRecords)
 """
@@ -116,13 +116,13 @@ def _follow(crew, rows, kind, weights, records, t):
 @inner
 def _find(crew, rows, scoring, weights, records, t):
     """Record t: the best stump; (0 or why there is none, its score over that of all weights)."""
-    criterion, spaces, found = scoring
+    criterion, spaces, blocks, found = scoring
     kind, abstention = criterion[1], criterion[2]
     cumulated, scale, numbers = weights[0], weights[5], weights[9]
     places, values, numbers_of, trails = records
     for g in range(scale.shape[0]):
         abstention[g] = numbers[CHANCE] * scale[g]
-    score = best_split(crew, rows[4][0], scale, criterion, spaces, found)
+    score = best_split(crew, rows[4][0], scale, criterion, spaces, blocks, found)
     if score == math.inf:
         return NO_SPLIT, 0.0
     _, leaf_sums, record, _, top = found
@@ -180,7 +180,7 @@ class CpuRounds:
         asked = (
             criterion.n_thresholds, criterion.kind, np.zeros(groups), criterion.learn_missing,
         )  # fmt: skip
-        self.scoring = asked, histograms.spaces, histograms.found
+        self.scoring = asked, histograms.spaces, histograms.blocks, histograms.found
         totals = histograms.totals
         self.rows = (
             codes.data, totals.tiles, histograms.rows, histograms.largest, totals.sums,
