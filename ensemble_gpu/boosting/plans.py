@@ -47,7 +47,7 @@ from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, S
 from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
-from ensemble_gpu.model.calibration import calibrated_log_loss
+from ensemble_gpu.model.calibration import CalibratedLoss
 
 STUMP = Size(1, None, 1)
 
@@ -153,7 +153,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         if binned.offset is not None
         else best_constant(rule, prepared.shares),
         link=rule.link,
-        loss=lambda F, target, weights: calibrated_log_loss(F, target, weights, rule.link, where),
+        loss=CalibratedLoss(rule.link, where),
         cheap_loss=True,
     )
 

@@ -41,7 +41,7 @@ from ensemble_gpu.kernels.host.weights import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.learners.classifier import Member, Members
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 from ensemble_gpu.learners.protocol import RoundWeights
-from ensemble_gpu.model.calibration import calibrated_log_loss
+from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns
 
@@ -231,7 +231,7 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
         np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
         voice.link,
-        lambda F, target, weights: calibrated_log_loss(F, target, weights, voice.link, where),
+        CalibratedLoss(voice.link, where),
         cheap_loss=True,
     )
 

@@ -99,7 +99,7 @@ def test_offsets_of_the_rows_give_the_same_fit(monkeypatch, variant):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_validation_rows_end_the_fit_in_the_same_round(monkeypatch, variant):
-    X, y, weights = problem(2, 0.0)
+    X, y, _ = problem(2, 0.0)
     given = {"variant": variant, "early_stopping": True, "n_iter_no_change": 3, "random_state": 0}
     in_blocks = fitted(X, y, None, n_estimators=200, **given)
     assert "has not improved" in in_blocks.stop_reason_

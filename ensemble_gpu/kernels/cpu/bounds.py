@@ -12,9 +12,10 @@ scores of rounds that learn something differ by more. For few rows that is most 
 does not help, it is tried ever more rarely.
 
     blocks   edges[group, feature, block] sums left of each block and of the end, costs[2, feature,
-             block] of splits there, of all planes and of one, bounds[feature, block], number of blocks of each feature (-1:
-             it has missing values and is scored as a whole), totals[group], lowest costs at edges
-             and blocks scored by each worker, habit (rounds until the next trial, and between two)
+             block] of splits there, of all planes and of one, bounds[feature, block], number of
+             blocks of each feature (-1: it has missing values and is scored as a whole),
+             totals[group], lowest costs at edges and blocks scored by each worker, habit (rounds
+             until the next trial, and between two)
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ RAREST = 256
 MARGIN = 2.0**-40
 
 
-def block_space(workers: int, groups: int, n_features: int, width: int, pairs: bool) -> tuple[Any, ...]:
+def block_space(
+    workers: int, groups: int, n_features: int, width: int, pairs: bool
+) -> tuple[Any, ...]:
     """Space for `blocks`; `pairs`: groups come in pairs, so that there are bounds."""
     n = -(-width // BLOCK) + 1
     rarely = 1 if pairs and width >= LEAST_WIDTH else 0
