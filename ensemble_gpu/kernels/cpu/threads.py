@@ -129,7 +129,7 @@ class Pace:
     """
 
     SHORTEST, LONGEST = 8, 512
-    CLEAR = 1.6
+    CLEAR = 1.25
 
     def __init__(self) -> None:
         self.together = True
