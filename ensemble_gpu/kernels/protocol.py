@@ -309,6 +309,15 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: Any | None
+    ) -> np.ndarray:
+        """sums[f, b]: weight of the rows with a code first ... last in `feature` and b in f.
+
+        int64 on the host; without weights every row counts 1.
+        """
+        ...
+
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
         """F[output, row] + values[output, leaf of the row's code].
 

@@ -172,6 +172,18 @@ class CpuEngine:
         self.run.call(pairs.pair_counts, feature, by_column(codes), w, table)
         return table
 
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: np.ndarray | None
+    ) -> np.ndarray:
+        words, n, p = codes.data.view(np.uint64), codes.n_rows, codes.n_features
+        index, noted = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+        w = np.zeros(0, dtype=np.int64) if weights is None else weights
+        sums = np.zeros((words.shape[0], 8, codes.width), dtype=np.int64)
+        asked = column(codes, feature), first, last
+        run = self.run.limited_to(n * p // 4, CELLS_PER_THREAD)
+        run.call(histogram.code_sums, words, p, asked, w, index, noted, sums)
+        return sums.reshape(-1, codes.width)[:p]
+
     def exp(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(x.shape)
         flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)

@@ -227,3 +227,25 @@ def rescale_all(crew, tiles, rows, change, sums):
 def rescale(crew, tiles, rows, change, sums):
     """`rescale_all`, called from Python."""
     rescale_all(crew, tiles, rows, change, sums)
+
+
+@inner
+def _add_noted(worker, tile, last_tile, words, n_features, n, index, noted, sums):
+    for t in range(tile, last_tile):
+        _add_listed(words[t], n_features - 8 * t, index, 0, n, noted, sums[t])
+
+
+@kernel
+def code_sums(crew, words, n_features, asked, weights, index, noted, sums):
+    """sums[tile, lane, code] += weights of the rows with a code first ... last in a column.
+
+    asked = (column, first, last); index and noted are space for a list of rows and their weights.
+    """
+    column, first, last = asked
+    n = _select(column, 0, column.shape[0], np.uint32(first), np.uint32(last - first), index)
+    for j in range(n):
+        noted[j] = 1
+    if weights.shape[0] > 0:
+        for j in range(n):
+            noted[j] = weights[index[j]]
+    share(crew, words.shape[0], _add_noted, (words, n_features, n, index, noted, sums))
