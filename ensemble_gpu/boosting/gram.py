@@ -32,7 +32,7 @@ MOST_RESIDUAL_BITS = 40
 WEIGHT_BITS = 36
 # Nanoseconds, on one thread: to make a cell of a table, to count a pair of codes, to add up a cell
 # of rows (a third of them are in the smaller leaf), and what a round costs besides.
-TABLE_CELL, PAIR, ROW_CELL, ROUND = 0.6, 0.55, 0.13, 12_000.0
+TABLE_CELL, PAIR, ROW_CELL, ROUND = 1.0, 0.55, 0.13, 12_000.0
 # Bytes for tables.
 MEMORY = 2**30
 
