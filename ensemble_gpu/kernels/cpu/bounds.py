@@ -11,11 +11,12 @@ A block of the share w of the weight bounds the cost from below by about w^2 / 2
 scores of rounds that learn something differ by more. For few rows that is most rounds; where it
 does not help, it is tried ever more rarely.
 
-    blocks   edges[group, feature, block] sums left of each block and of the end, costs[2, feature,
-             block] of splits there, of all planes and of one, bounds[feature, block], number of
-             blocks of each feature (-1: it has missing values and is scored as a whole),
-             totals[group], lowest costs at edges and blocks scored by each worker, habit (rounds
-             until the next trial, and between two)
+    blocks   edges[group, place] sums left of each block and of the end, costs[2, place] of splits
+             there, of all planes and of one, bounds[place], number of blocks of each feature (-1:
+             it is scored as a whole, having missing values), totals[group], lowest costs at edges
+             and blocks scored by each worker, habit (rounds until the next trial, between two)
+
+Block k of feature f has the place f stride + k.
 """
 
 from __future__ import annotations
@@ -44,32 +45,22 @@ def block_space(
     workers: int, groups: int, n_features: int, width: int, pairs: bool
 ) -> tuple[Any, ...]:
     """Space for `blocks`; `pairs`: groups come in pairs, so that there are bounds."""
-    n = -(-width // BLOCK) + 1
     rarely = 1 if pairs and width >= LEAST_WIDTH else 0
-    if not rarely:
-        n = n_features = 0
+    n = -(-width // BLOCK) + 1 if rarely else 0
     return (
-        np.zeros((groups, n_features, n), dtype=np.int64), np.zeros((2, n_features, n)),
-        np.zeros((n_features, n)), np.zeros(n_features, dtype=np.int64),
+        np.zeros((groups, n_features * n), dtype=np.int64), np.zeros((2, n_features * n)),
+        np.zeros(n_features * n), np.zeros(n_features, dtype=np.int64),
         np.zeros(groups, dtype=np.int64), np.zeros(workers), np.zeros(workers, dtype=np.int64),
         np.array([0, rarely], dtype=np.int64),
     )  # fmt: skip
 
 
 @inner
-def worth_bounding(blocks):
-    """Whether bounds are tried in this round."""
-    habit = blocks[7]
-    if habit[1] == 0:
-        return False
-    habit[0] -= 1
-    return habit[0] < 0
-
-
-@inner
 def note_bounding(blocks):
     """When to try bounds again: at once if they left few blocks, else after ever more rounds."""
     n_blocks, scored, habit = blocks[3], blocks[6], blocks[7]
+    if habit[0] >= 0 or habit[1] == 0:  # they were not tried
+        return
     every, left = 0, 0
     for f in range(n_blocks.shape[0]):
         every += max(0, n_blocks[f])
@@ -100,7 +91,7 @@ def _sum_blocks(column, n, edges):
         edges[k] = run
 
 
-@inner(inline="always")
+@inner
 def _cost(kind, p, m):
     """f(W+, W-) of one leaf."""
     if kind == CONFIDENCE:
@@ -110,7 +101,7 @@ def _cost(kind, p, m):
     return min(p, m)
 
 
-@inner(inline="always")
+@inner
 def _pair_bounds(kind, n, plus, minus, a, b, total_a, total_b, at_edge, bound, own):
     """Add the costs at edges and the bounds of one plane, to those of the planes before.
 
@@ -137,11 +128,11 @@ def _bound_features(worker, first, last, sums, scale, criterion, blocks):
     """Edges, costs at edges and bounds of some features; the lowest of those costs."""
     edges, both, bounds, n_blocks, totals, upper, _, _ = blocks
     n_thresholds, kind, _, _ = criterion
-    costs, own_costs = both[0], both[1]
-    width, stride = sums.shape[3], edges.shape[2]
+    width, stride = sums.shape[3], bounds.shape[0] // n_blocks.shape[0]
     weight = 0.0
     for g in range(scale.shape[0]):
         weight += scale[g] * float(totals[g])
+    start, stop = first * stride, last * stride
     for f in range(first, last):
         n = n_thresholds[f]
         n_blocks[f] = (n + BLOCK - 1) // BLOCK
@@ -149,34 +140,36 @@ def _bound_features(worker, first, last, sums, scale, criterion, blocks):
             column = sums[g, f // 8, f % 8]
             if column[width - 1] != 0:
                 n_blocks[f] = -1
-            _sum_blocks(column, n, edges[g, f])
-    n = (last - first) * stride
-    at_edge, own = costs[first:last].reshape(n), own_costs[first:last].reshape(n)
-    bound = bounds[first:last].reshape(n)
-    for i in range(n):
-        at_edge[i] = bound[i] = 0.0
+            _sum_blocks(column, n, edges[g, f * stride : (f + 1) * stride])
+    at_edge, own, bound = both[0, start:stop], both[1, start:stop], bounds[start:stop]
+    for i in range(stop - start):
+        at_edge[i] = 0.0
+        bound[i] = 0.0
     for plane in range(scale.shape[0] // 2):
-        a, b = edges[2 * plane, first:last].reshape(n), edges[2 * plane + 1, first:last].reshape(n)
+        a, b = edges[2 * plane, start:stop], edges[2 * plane + 1, start:stop]
         plus, minus = scale[2 * plane], scale[2 * plane + 1]
         all_a, all_b = totals[2 * plane], totals[2 * plane + 1]
-        if kind == CONFIDENCE:
-            _pair_bounds(CONFIDENCE, n, plus, minus, a, b, all_a, all_b, at_edge, bound, own)
-        elif kind == GENTLE:
-            _pair_bounds(GENTLE, n, plus, minus, a, b, all_a, all_b, at_edge, bound, own)
-        else:
-            _pair_bounds(-1, n, plus, minus, a, b, all_a, all_b, at_edge, bound, own)
+        _pair_bounds(kind, stop - start, plus, minus, a, b, all_a, all_b, at_edge, bound, own)
     low = upper[worker]
     for f in range(first, last):
-        for k in range(n_blocks[f]):
-            low = min(low, costs[f, k])
-            bounds[f, k] -= MARGIN * (bounds[f, k] + weight)
+        for k in range(f * stride, f * stride + n_blocks[f]):
+            low = min(low, both[0, k])
+            bounds[k] -= MARGIN * (bounds[k] + weight)
     upper[worker] = low
 
 
 @inner
 def bound_blocks(crew, sums, scale, criterion, blocks):
-    """Fill `blocks`; returns a cost that some split has, or more than that."""
-    _, _, _, n_blocks, totals, upper, scored, _ = blocks
+    """Fill `blocks`; returns a cost that some split has, or more than that.
+
+    Where bounds are not tried in this round, no feature has blocks.
+    """
+    _, _, _, n_blocks, totals, upper, scored, habit = blocks
+    habit[0] -= 1
+    if habit[0] >= 0 or habit[1] == 0:
+        for f in range(n_blocks.shape[0]):
+            n_blocks[f] = -1
+        return math.inf
     for g in range(sums.shape[0]):
         total = np.int64(0)
         for code in range(sums.shape[3]):

@@ -57,9 +57,15 @@ def _requantise(crew, rows, weights):
     exponent = np.zeros(scale.shape[0], dtype=np.int64)
     where = tiles[2], tiles[3]
     requantise_all(crew, codes, where, fixed, features[:n], start_log, powers, exponent, q, largest)
-    sums[0, :] = 0
+    for g in range(sums.shape[1]):
+        for tile in range(sums.shape[2]):
+            for lane in range(8):
+                for code in range(sums.shape[4]):
+                    sums[0, g, tile, lane, code] = 0
     add_all(crew, tiles, q, sums)
-    top = exponent.max()
+    top = exponent[0]
+    for g in range(1, scale.shape[0]):
+        top = max(top, exponent[g])
     for g in range(scale.shape[0]):
         scale[g] = math.ldexp(1.0, exponent[g] - top)
     if counters[STARTED] == 0:
@@ -83,13 +89,14 @@ def _column(rows, feature):
 
 
 @inner
-def _follow(crew, rows, kind, weights, records, t):
-    """The weights after round t of the records."""
+def _follow(rows, kind, weights, records, t):
+    """Scales and tables after round t of the records; the leaf kept, and whether to requantise."""
     places, values, numbers_of, trails = records
     cumulated, tables, fixed, used, leaf_of, scale, ratio, logs, fresh, numbers, counters = weights
     totals, most = trails[t, 0], trails[t, 1]
     if counters[SINCE] == 0:
-        fresh[:] = totals
+        for g in range(scale.shape[0]):
+            fresh[g] = totals[g]
     if math.isnan(numbers[SMOOTHING]):
         weight = 0.0
         for g in range(scale.shape[0]):
@@ -102,11 +109,15 @@ def _follow(crew, rows, kind, weights, records, t):
     )  # fmt: skip
     used[place[0]] = True
     counters[SINCE] += 1
-    if worn or counters[SINCE] >= counters[EVERY]:
-        _requantise(crew, rows, weights)
-        return
+    return kept, worn or counters[SINCE] >= counters[EVERY]
+
+
+@inner
+def _rescale(crew, rows, weights, feature, kept):
+    """q and sums of the rows outside the leaf that keeps its weights."""
+    _, _, _, used, leaf_of, _, ratio, _, _, _, counters = weights
     _, tiles, listed, largest, sums, _, _, _, _ = rows
-    rescale_all(crew, tiles, listed, (_column(rows, place[0]), leaf_of, kept, ratio, largest), sums)
+    rescale_all(crew, tiles, listed, (_column(rows, feature), leaf_of, kept, ratio, largest), sums)
     touched = np.int64(0)
     for part in range(listed[3].shape[0]):
         touched += listed[3][part]
@@ -127,7 +138,8 @@ def _find(crew, rows, scoring, weights, records, t):
         return NO_SPLIT, 0.0
     _, leaf_sums, record, _, top = found
     totals, most = trails[t, 0], trails[t, 1]
-    most[:] = top
+    for g in range(scale.shape[0]):
+        most[g] = top[g]
     weight, smoothing, error, alpha, missing_leaf, perfect = solve_stump(
         kind, leaf_sums, scale, numbers[RATE], numbers[SMOOTHING], numbers[LIGHTEST],
         (record[0], record[1], record[2]), cumulated, values[t], numbers_of[t, 2:], totals,
@@ -149,20 +161,25 @@ def rounds(crew, rows, scoring, weights, records, follows, n):
     All are followed but the last. A perfect stump is the last. Returns how many were found, 0 or
     why there is not another, and its score.
     """
-    counters = weights[10]
-    if counters[STARTED] == 0:
-        _requantise(crew, rows, weights)
-    for t in range(1, n + 2):
-        if t > 1 or follows:
-            _follow(crew, rows, scoring[0][1], weights, records, t - 1)
+    t = 1 if weights[10][STARTED] else 0
+    while True:
+        # Step 0 of a fit only quantises the first weights; step n + 1 only follows.
+        kept, requantises, follows_now = np.int64(0), t == 0, t > 1 or (t == 1 and follows)
+        if follows_now:
+            kept, requantises = _follow(rows, scoring[0][1], weights, records, t - 1)
+        if requantises:
+            _requantise(crew, rows, weights)
+        elif follows_now:
+            _rescale(crew, rows, weights, records[0][t - 1, 0], kept)
         if t > n:
-            break
-        why, score = _find(crew, rows, scoring, weights, records, t)
-        if why != 0:
-            return t - 1, why, score
-        if t == n or records[0][t, 3]:
-            return t, 0, 0.0
-    return 0, 0, 0.0
+            return 0, 0, 0.0
+        if t > 0:
+            why, score = _find(crew, rows, scoring, weights, records, t)
+            if why != 0:
+                return t - 1, why, score
+            if t == n or records[0][t, 3]:
+                return t, 0, 0.0
+        t += 1
 
 
 class CpuRounds:

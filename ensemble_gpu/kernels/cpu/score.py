@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.bounds import BLOCK, bound_blocks, note_bounding, worth_bounding
+from ensemble_gpu.kernels.cpu.bounds import BLOCK, bound_blocks, note_bounding
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, LEFT, MAJORITY, RIGHT, TIE
@@ -188,14 +188,6 @@ def _choose(sums, scale, criterion, spaces, found):
 
 
 @inner
-def _score_features(worker, first, last, sums, scale, criterion, spaces, lowest):
-    """lowest[f] of some features."""
-    n_thresholds = criterion[0]
-    for f in range(first, last):
-        lowest[f] = _score_feature(worker, sums, f, n_thresholds[f], scale, criterion, spaces)
-
-
-@inner
 def best_split(crew, sums, scale, criterion, spaces, blocks, found):
     """The cost of the best split, which is left in `found`.
 
@@ -207,18 +199,15 @@ def best_split(crew, sums, scale, criterion, spaces, blocks, found):
         top[g] = 0
         for part in range(largest.shape[0]):
             top[g] = max(top[g], largest[part, g])
-    if worth_bounding(blocks):
-        upper = bound_blocks(crew, sums, scale, criterion, blocks)
-        given = sums, scale, criterion, spaces, blocks, upper, lowest
-        share(crew, lowest.shape[0], _score_blocks, given)
-        note_bounding(blocks)
-    else:
-        share(crew, lowest.shape[0], _score_features, (sums, scale, criterion, spaces, lowest))
+    upper = bound_blocks(crew, sums, scale, criterion, blocks)
+    given = sums, scale, criterion, spaces, blocks, upper, lowest
+    share(crew, lowest.shape[0], _score_blocks, given)
+    note_bounding(blocks)
     return _choose(sums, scale, criterion, spaces, found)
 
 
 @inner
-def _block_lowest(sums, f, k, stop, scale, criterion, spaces, blocks, worker):
+def _block_lowest(sums, f, k, at, stop, scale, criterion, spaces, blocks, worker):
     """The lowest cost of the thresholds k BLOCK ... stop of a feature without missing values."""
     kind, edges, totals = criterion[1], blocks[0], blocks[4]
     costs, left, nothing = spaces[0][worker], spaces[1][worker], spaces[2][worker, 2]
@@ -226,7 +215,7 @@ def _block_lowest(sums, f, k, stop, scale, criterion, spaces, blocks, worker):
     n = stop - start
     for g in range(sums.shape[0]):
         column, along = sums[g, f // 8, f % 8], left[g]
-        run = edges[g, f, k]
+        run = edges[g, at]
         for t in range(n):
             run += column[start + t]
             along[t] = run
@@ -251,6 +240,7 @@ def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, u
     """
     n_thresholds = criterion[0]
     bounds, n_blocks, scored = blocks[2], blocks[3], blocks[6]
+    stride = bounds.shape[0] // n_blocks.shape[0]
     for f in range(first, last):
         n = n_thresholds[f]
         if n_blocks[f] < 0:
@@ -258,11 +248,13 @@ def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, u
             continue
         low = math.inf
         for k in range(n_blocks[f]):
-            if bounds[f, k] <= upper * TIE:
+            at = f * stride + k
+            if bounds[at] <= upper * TIE:
                 stop = min(n, (k + 1) * BLOCK)
-                low = min(
-                    low, _block_lowest(sums, f, k, stop, scale, criterion, spaces, blocks, worker)
+                found = _block_lowest(
+                    sums, f, k, at, stop, scale, criterion, spaces, blocks, worker
                 )
+                low = min(low, found)
                 scored[worker] += 1
         lowest[f] = low
         upper = min(upper, low)
