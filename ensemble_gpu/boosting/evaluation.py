@@ -99,6 +99,8 @@ class Evaluation:
     ) -> None:  # fmt: skip
         self.estimator, self.metrics, self.plan, self.rows = estimator, metrics, plan, rows
         self.where, self.home = where, home
+        watched = getattr(plan.loss, "watched", None)
+        self.loss = watched and watched(rows.target, rows.weights)
 
     def __call__(self, F: Any) -> list[float]:
         one = F.shape[1] == 1
@@ -109,7 +111,7 @@ class Evaluation:
     def _value(self, metric: Watched, F: Any, prediction: Any) -> float:
         target, weights, source = self.rows.target, self.rows.weights, metric.source
         if source is None:
-            return self.plan.loss(F, target, weights)
+            return self.loss(F) if self.loss else self.plan.loss(F, target, weights)
         if isinstance(source, Metric):
             scores = F[:, 0] if metric.ranks and F.shape[1] == 1 else prediction
             return source.function(target, scores, weights)

@@ -9,8 +9,9 @@ by an integer that only depends on how codes of j and f occur together:
 
 With the counts of pairs of codes, summed along j's codes, C_jl is one row of a table: a round costs
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
-MEMORY bytes; a stump on a feature without one is added up over the rows instead. Both are exact,
-so the model is the same, and no residual is ever stored.
+MEMORY bytes and it is worth what it costs; for a stump on a feature without one C_jl is added up
+over the rows of its smaller leaf instead. Both are exact, so the model is the same, and no residual
+is ever stored.
 """
 
 from __future__ import annotations
@@ -22,15 +23,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
-from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Engine
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Engine
 from ensemble_gpu.learners.stump import Stump, StumpSearch
 
 # |sum of w r| stays below 2^61: bits of the residuals and of the total weight.
 SUM_BITS = 61
 MOST_RESIDUAL_BITS = 40
 WEIGHT_BITS = 36
-# A table costs about as much as this many rounds added up over the rows.
-TABLE_ROUNDS = 4
+# Nanoseconds, on one thread: to make a cell of a table, to count a pair of codes, to add up a cell
+# of rows (a third of them are in the smaller leaf), and what a round costs besides.
+TABLE_CELL, PAIR, ROW_CELL, ROUND = 1.0, 0.55, 0.13, 12_000.0
 # Bytes for tables.
 MEMORY = 2**30
 
@@ -72,6 +74,17 @@ def integer_targets(
     return IntegerTargets(r - where.put(start)[:, None], start, shift, quantum, weights, total)
 
 
+def visits_before_table(codes: Codes, n_rounds: int) -> int:
+    """Stumps on a feature that are added up over the rows before its table is made.
+
+    None where the rounds, shared by all features, are worth a table; else so many as cost as much.
+    """
+    n, p, width = codes.n_rows, codes.n_features, codes.width
+    table = TABLE_CELL * width * width * p + PAIR * n * p
+    visit = ROW_CELL * n * p + ROUND
+    return 0 if n_rounds * visit > p * table else int(table / visit)
+
+
 def _nearest(a: int, b: int) -> int:
     """a / b rounded to the nearest integer, halves up; exact."""
     return (2 * a + b) // (2 * b)
@@ -99,7 +112,7 @@ class Gram:
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
-        self.wait = 0 if n_rounds > TABLE_ROUNDS * codes.n_features else TABLE_ROUNDS - 1
+        self.wait = visits_before_table(codes, n_rounds)
         self.intercept = targets.intercept
         xp = engine.where.xp
         r, w = targets.residuals, targets.weights
@@ -139,11 +152,11 @@ class Gram:
         self.squares[0] -= trail.fall
         if j not in self.tables and self.visits[j] > self.wait:
             self._make_table(j)
+        missing = bool(self.search.has_missing[j])
         if j in self.tables:
-            missing = bool(self.search.has_missing[j])
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
-            self.S -= self.engine.sums(self.codes, self._changes(stump, values))
+            subtract(self.S, self.W, self._leaf_sums(j, stump.bin, missing), 0, missing, values)
         self.search.restore(trail.random_state)
 
     def training_loss(self, stump: Stump) -> float:
@@ -159,16 +172,17 @@ class Gram:
         accumulate(table)
         self.tables[j] = table
 
-    def _changes(self, stump: Stump, values: np.ndarray) -> Any:
-        """w_i v_l(i) [outputs, rows]: what a stump takes from the weighted residuals."""
-        where, xp = self.engine.where, self.engine.where.xp
-        column = self.engine.column(self.codes, stump.feature)
-        leaf = xp.where(
-            column == self.codes.width - 1,
-            where.full(N_LEAVES - 1, xp.int64),
-            xp.astype(column > stump.bin, xp.int64),
-        )
-        planes = [xp.take(where.put(v), leaf) for v in values]
-        if self.weights is not None:
-            planes = [plane * self.weights for plane in planes]
-        return xp.stack(planes)
+    def _leaf_sums(self, j: int, last_bin: int, missing: bool) -> np.ndarray:
+        """C_jl of the left leaf and of missing values, [2, feature, code], from the rows."""
+        last, rows = self.codes.width - 1, self.search.rows_up_to[j]
+        absent = self._sums_of(j, last, last) if missing else np.zeros_like(self.W)
+        if 2 * rows[last_bin] <= rows[-1]:
+            left = self._sums_of(j, 0, last_bin)
+        else:
+            left = self.W - absent - self._sums_of(j, last_bin + 1, last - 1)
+        return np.stack([left, absent])
+
+    def _sums_of(self, j: int, first: int, last: int) -> np.ndarray:
+        if first > last:
+            return np.zeros_like(self.W)
+        return self.engine.code_sums(self.codes, j, first, last, self.weights)

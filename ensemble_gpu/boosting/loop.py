@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from ensemble_gpu.boosting.strategy import Strategy
+from ensemble_gpu.boosting.strategy import InBlocks, Strategy
 from ensemble_gpu.learners.protocol import R
 
 # Called after each round with (rounds so far, the round); a text means "stop, because ...".
@@ -33,11 +33,7 @@ def boost(
     `earlier` rounds, which the strategy has followed, count as the first.
     """
     trace: Trace[R] = Trace(list(earlier))
-    while trace.n_rounds < n_rounds:
-        best = strategy.best()
-        if best is None:
-            trace.stop_reason = strategy.reason
-            return trace
+    for best in rounds_of(strategy, n_rounds - trace.n_rounds):
         trace.rounds.append(best)
         reasons = [watch(trace.n_rounds, best) for watch in watchers]
         if best.perfect:
@@ -46,10 +42,23 @@ def boost(
         if any(reasons):
             trace.stop_reason = next(reason for reason in reasons if reason)
             return trace
-        if trace.n_rounds < n_rounds:
-            strategy.follow(best)
-    trace.stop_reason = f"all {n_rounds} rounds were run"
+    done = trace.n_rounds >= n_rounds
+    trace.stop_reason = f"all {n_rounds} rounds were run" if done else strategy.reason
     return trace
+
+
+def rounds_of(strategy: Strategy[R], most: int) -> Iterator[R]:
+    """Best, follow, best, ... of up to `most` rounds; the last is not followed."""
+    if isinstance(strategy, InBlocks):
+        yield from strategy.rounds(most)
+        return
+    for left in range(most, 0, -1):
+        best = strategy.best()
+        if best is None:
+            return
+        yield best
+        if left > 1:
+            strategy.follow(best)
 
 
 class Resumed(Generic[R]):
@@ -59,15 +68,22 @@ class Resumed(Generic[R]):
     """
 
     def __init__(self, strategy: Strategy[R], rounds: Sequence[R]) -> None:
-        self.strategy, self.rounds = strategy, iter(rounds)
+        self.strategy, self.earlier = strategy, rounds
 
     @property
     def reason(self) -> str:
         return self.strategy.reason
 
+    def rounds(self, most: int) -> Iterator[R]:
+        for round_ in self.earlier[:most]:
+            yield round_
+            most -= 1
+            if most > 0:
+                self.strategy.follow(round_)
+        yield from rounds_of(self.strategy, most)
+
     def best(self) -> R | None:
-        known = next(self.rounds, None)
-        return self.strategy.best() if known is None else known
+        return self.strategy.best()
 
     def follow(self, round_: R, /) -> None:
         self.strategy.follow(round_)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_gpu.boosting.rescale import Rescale
+from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
 from ensemble_gpu.kernels.protocol import N_LEAVES
 from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.learners.stump import Stump
@@ -28,7 +29,7 @@ class OneClassTrail(NamedTuple):
 class OneClassAtATime:
     """One rescale strategy a class (the class against the rest); a round is about the best."""
 
-    def __init__(self, classes: list[Rescale]) -> None:
+    def __init__(self, classes: list[Rescale | RescaleRounds]) -> None:
         self.classes = classes
         # The best stump of each class, found when it is needed, and how much weight it removes.
         self.proposals: list[Stump | None] = [None] * len(classes)

@@ -24,12 +24,14 @@ import numpy as np
 
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.category_sets import CategorySets
 from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.one_class import OneClassAtATime
 from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
+from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
 from ensemble_gpu.boosting.rows import ClassSortedData, prepare
 from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant
 from ensemble_gpu.boosting.strategy import MeanLoss, Plan
@@ -39,13 +41,13 @@ from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
-from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout
+from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout, WeightRule
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
 from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
-from ensemble_gpu.model.calibration import calibrated_log_loss
+from ensemble_gpu.model.calibration import CalibratedLoss
 
 STUMP = Size(1, None, 1)
 
@@ -120,7 +122,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
     """The exponential loss: weights that are rescaled from round to round."""
     engine, prepared = binned.engine, prepare(binned, rule.group_of)
     n_classes, categories = prepared.layout.n_classes, binned.categories
-    strategy: Rescale | OneClassAtATime
+    strategy: Rescale | RescaleRounds | OneClassAtATime
     if binned.offset is not None and n_classes > 2:
         raise ValueError(
             f"init_score with {n_classes} classes is for losses whose outputs are sums of scores: "
@@ -151,7 +153,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         if binned.offset is not None
         else best_constant(rule, prepared.shares),
         link=rule.link,
-        loss=lambda F, target, weights: calibrated_log_loss(F, target, weights, rule.link, where),
+        loss=CalibratedLoss(rule.link, where),
         cheap_loss=True,
     )
 
@@ -163,7 +165,7 @@ def _rescale(
     rule: AdaBoostRule,
     group_of: np.ndarray,
     categories: Categories,
-) -> Rescale:
+) -> Rescale | RescaleRounds:
     """A rule on weights laid out by `group_of` (kernels/protocol.py).
 
     Where there are categories missing values learn a side: trees of depth 1 have two leaves.
@@ -178,18 +180,22 @@ def _rescale(
     vote_loss = None
     if rule.kind == MAJORITY and rule.n_outputs > 1 and not learn and codes.counts[:, :, -1].any():
         vote_loss = VoteLoss(engine, codes, layout, prepared.log_weights)
+    histograms = engine.histograms(codes, layout, prepared.log_weights)
+    criterion = Criterion(rule.kind, np.zeros(layout.n_groups), learn, n_thresholds)
+    rate = estimator._rate
+    if sets is None and vote_loss is None:
+        run = histograms.rounds(
+            criterion,
+            WeightRule(
+                rule.n_outputs, rule.chance, rate, prepared.lightest, rescale.REQUANTISE_EVERY
+            ),
+        )
+        if run is not None:
+            return RescaleRounds(run, rule, prepared.loss)
     return Rescale(
-        engine.histograms(codes, layout, prepared.log_weights),
-        codes,
-        layout,
-        rule,
-        Criterion(rule.kind, np.zeros(layout.n_groups), learn, n_thresholds),
-        estimator._rate,
-        prepared.lightest,
-        vote_loss,
-        prepared.loss,
-        sets,
-    )
+        histograms, codes, layout, rule, criterion, rate, prepared.lightest, vote_loss,
+        prepared.loss, sets,
+    )  # fmt: skip
 
 
 def classification_plan(

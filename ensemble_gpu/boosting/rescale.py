@@ -16,14 +16,17 @@ import numpy as np
 from ensemble_gpu.boosting.category_sets import CategorySets, left_first
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.boosting.vote_loss import VoteLoss
-from ensemble_gpu.kernels.host.weights import SMALLEST_SHARE, follow_stump, stump_of
+from ensemble_gpu.kernels.host.weights import (
+    SMALLEST_SHARE,
+    follow_stump,
+    is_chance,
+    stump_of,
+)
 from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Histograms, Layout
 from ensemble_gpu.learners.stump import Stump
 
 # Rounds after which all rows are requantised whatever happened; bench/fit_cost.py shows the cost.
 REQUANTISE_EVERY = 256
-# A split whose score is within this share of chance improves nothing.
-NO_GAIN = 1e-10
 
 
 class WeightTrail(NamedTuple):
@@ -31,6 +34,13 @@ class WeightTrail(NamedTuple):
 
     totals: np.ndarray
     largest: np.ndarray
+
+
+def reason_for(score: float | None) -> str:
+    """Why there is no further stump: the best split's score over the weight, None without any."""
+    if score is None:
+        return "no feature has two different values to split"
+    return f"no stump is better than chance (its score: {score:.6f})"
 
 
 class Rescale:
@@ -90,7 +100,7 @@ class Rescale:
         np.multiply(rule.chance, self.scale, out=self.criterion.abstention)
         split = self.histograms.split(self.scale, self.criterion)
         if split is None:
-            self.reason = "no feature has two different values to split"
+            self.reason = reason_for(None)
             return None
         left = None
         if self.sets is not None:
@@ -107,13 +117,13 @@ class Rescale:
             rule.kind, split.sums, self.scale, self.rate, self.smoothing, self.lightest, place,
             cumulated, values, shares, totals,
         )  # fmt: skip
-        if split.score >= rule.chance * weight * (1.0 - NO_GAIN):
-            self.reason = f"no stump is better than chance (its score: {split.score / weight:.6f})"
+        if is_chance(split.score, rule.chance, weight):
+            self.reason = reason_for(split.score / weight)
             return None
         stump = Stump(
             split.feature, split.bin, missing_leaf, values, alpha, error, perfect,
-            round_weights(rule, error, alpha, shares), WeightTrail(totals, split.largest.copy()),
-            left,
+            round_weights(rule, error, alpha, shares.tolist()),
+            WeightTrail(totals, split.largest.copy()), left,
         )  # fmt: skip
         return stump if self.vote_loss is None else self._with_loss(stump, self.vote_loss)
 

@@ -29,7 +29,6 @@ from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import take_rows
-from ensemble_gpu.boosting.rescale import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.boosting.rules import round_weights, rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.categories import Categories
@@ -38,10 +37,11 @@ from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
+from ensemble_gpu.kernels.host.weights import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.learners.classifier import Member, Members
 from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
 from ensemble_gpu.learners.protocol import RoundWeights
-from ensemble_gpu.model.calibration import calibrated_log_loss
+from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns
 
@@ -80,7 +80,7 @@ def judge_votes(D: np.ndarray, wrong: np.ndarray, rate: float, n_classes: int) -
         change = np.where(wrong, alpha, -alpha)
     else:
         change = np.where(wrong, alpha, 0.0)
-    shares = np.array([0.0, 1.0 - error, error])
+    shares = [0.0, 1.0 - error, error]
     weights = round_weights(rule_for("discrete", n_classes), error, alpha, shares)
     return Verdict(error, alpha, change, wrong, error < chance * (1.0 - NO_GAIN), weights)
 
@@ -231,7 +231,7 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
         np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
         voice.link,
-        lambda F, target, weights: calibrated_log_loss(F, target, weights, voice.link, where),
+        CalibratedLoss(voice.link, where),
         cheap_loss=True,
     )
 

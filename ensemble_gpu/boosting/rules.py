@@ -27,6 +27,7 @@ in units of the smallest, so a row of weight 3 equals three rows.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,7 +89,7 @@ def best_constant(rule: AdaBoostRule, shares: np.ndarray) -> np.ndarray:
 
 
 def round_weights(
-    rule: AdaBoostRule, error: float, alpha: float, shares: np.ndarray
+    rule: AdaBoostRule, error: float, alpha: float, shares: Sequence[float]
 ) -> RoundWeights:
     """Shares of the weight before a round, and Z_t: the mean loss after it over that before it.
 
@@ -100,7 +101,7 @@ def round_weights(
     and b = alpha for two: the factor on the mean of exp(-y F), or on SAMME's mean of exp(-F_y),
     where a learner answers 1 for its class and -1 / (K - 1) for the others (Zhu et al. 2009).
     """
-    abstaining, right, wrong = shares.tolist()
+    abstaining, right, wrong = shares
     if rule.kind != MAJORITY:
         return RoundWeights(abstaining, right, wrong, error)
     others = max(1, rule.n_outputs - 1)

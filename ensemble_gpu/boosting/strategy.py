@@ -6,9 +6,9 @@ and `rebuild` (any loss) with learners of this package, `reweigh` with any class
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,6 +36,19 @@ class Strategy(Protocol[R]):
         ...
 
 
+@runtime_checkable
+class InBlocks(Strategy[R], Protocol):
+    """A strategy that finds several rounds at a time, where nobody intervenes."""
+
+    def rounds(self, most: int, /) -> Iterator[R]:
+        """Best, follow, best, ... of up to `most` rounds; the last is not followed.
+
+        While a round is looked at, `training_loss` of it is what it is after `best`. The rows may
+        be ahead: rounds that are not asked for any more are lost, and so is the strategy.
+        """
+        ...
+
+
 # Of validation rows: (F, target, weights) to a number.
 MeanLoss = Callable[[Any, Any, Any], float]
 
@@ -46,8 +59,9 @@ class Plan:
 
     `start` are the outputs before the first round, `constant` those of a model without any round,
     `link` says what they mean (model/link.py). `loss(F, target, weights)` is the mean loss of
-    validation rows with outputs F. `cheap_loss`: the strategy knows its training loss without a
-    pass over the rows.
+    validation rows with outputs F; where it has a method `watched(target, weights)`, that is the
+    same as a function of F alone, which may remember the round before. `cheap_loss`: the strategy
+    knows its training loss without a pass over the rows.
     """
 
     strategy: Any

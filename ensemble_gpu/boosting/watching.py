@@ -13,6 +13,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.evaluation import Evaluation, Watched
 from ensemble_gpu.boosting.strategy import Plan, Strategy
+from ensemble_gpu.learners.stump import StumpTables
 
 
 @dataclass(frozen=True)
@@ -91,13 +92,24 @@ class TrainingLoss:
         self.history.append(self.strategy.training_loss(round_))
 
 
+# Cells of a validation set up to which it is copied so that features lie side by side.
+COPIED_CELLS = 1 << 23
+
+
+def _by_column(X: Any) -> Any:
+    """Rows of which a stump reads one feature: on the host that one in a piece, if they are few."""
+    few = isinstance(X, np.ndarray) and X.size <= COPIED_CELLS
+    return np.asfortranarray(X) if few else X
+
+
 class EvalSet:
     """Follows the outputs F of the rows of one validation set."""
 
     def __init__(
         self, name: str, plan: Plan, X: Any, offset: Any | None, evaluate: Evaluation, where: Where
     ) -> None:
-        self.name, self.plan, self.X, self.evaluate, self.where = name, plan, X, evaluate, where
+        self.name, self.plan, self.evaluate, self.where = name, plan, evaluate, where
+        self.X = _by_column(X) if isinstance(plan.learner, StumpTables) else X
         zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
         self.F = zeros + where.put(plan.start)[None, :]
         if offset is not None:

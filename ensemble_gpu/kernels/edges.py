@@ -14,6 +14,7 @@ are made in float64, hence a float32 column and its float64 copy get the same co
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -61,4 +62,6 @@ def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 def edges_of(gaps: list[np.ndarray]) -> list[np.ndarray]:
     """Edges in the middle of the gaps [2, edges] between values, a feature at a time."""
-    return [midpoints(below, above) for below, above in gaps]
+    stops = list(accumulate(gap.shape[1] for gap in gaps))
+    edges = midpoints(*np.concatenate(gaps, axis=1)) if gaps else np.zeros(0)
+    return [edges[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]

@@ -102,6 +102,56 @@ class Split(NamedTuple):
     largest: np.ndarray
 
 
+# Why there is no further stump.
+NO_SPLIT, NO_GAIN = 1, 2
+
+
+@dataclass(frozen=True)
+class WeightRule:
+    """How AdaBoost's weights follow stumps; boosting/rules.py and boosting/rescale.py derive it.
+
+    `lightest` is the smallest weight of a row; after `requantise_every` rounds, if not before, all
+    weights are requantised. `chance` times the weight is the score of a useless split.
+    """
+
+    n_outputs: int
+    chance: float
+    learning_rate: float
+    lightest: float
+    requantise_every: int
+
+
+class StumpRecords(NamedTuple):
+    """Rounds of AdaBoost as arrays, one after the other.
+
+    places [round, (feature, bin, missing leaf, perfect)], values [round, output, leaf], numbers
+    [round, (alpha, error, shares of the weight: abstaining, right, wrong)], and trails [round,
+    (totals, largest), group], the integer weights before the round.
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+    numbers: np.ndarray
+    trails: np.ndarray
+
+
+class StumpRounds(Protocol):
+    """Runs whole rounds of AdaBoost; it holds weights, tables and scales between the calls."""
+
+    def records(self, n: int) -> StumpRecords:
+        """Space for n rounds, zeros."""
+        ...
+
+    def __call__(self, records: StumpRecords, follows: bool, n: int) -> tuple[int, int, float]:
+        """Up to n rounds into records 1 ... n; `follows`: record 0 is followed first.
+
+        All that are found are followed but the last, and a perfect stump is the last. Returns how
+        many were found, and if fewer than n and the last is not perfect NO_SPLIT, or NO_GAIN and
+        the score of the best split over the weight.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Cut:
     """A feature's codes in three leaves: code <= bin LEFT, missing_code `missing_leaf`."""
@@ -188,6 +238,10 @@ class Histograms(Protocol):
         """
         ...
 
+    def rounds(self, criterion: Criterion, rule: WeightRule) -> StumpRounds | None:
+        """What runs whole rounds on these weights; None: the engine takes one step at a time."""
+        ...
+
 
 class Engine(TreeEngine, Protocol):
     """Binning, histograms and evaluation on one kind of device; trees are in tree_protocol.py.
@@ -252,6 +306,15 @@ class Engine(TreeEngine, Protocol):
         """counts[c, f, b] of the rows with code c in `feature` and code b in f, on the host.
 
         With integer weights their sum (int64), without them the number of rows (int32).
+        """
+        ...
+
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: Any | None
+    ) -> np.ndarray:
+        """sums[f, b]: weight of the rows with a code first ... last in `feature` and b in f.
+
+        int64 on the host; without weights every row counts 1.
         """
         ...
 

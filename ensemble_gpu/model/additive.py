@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.arrays.sparse import column
-from ensemble_gpu.kernels.host.tables import add_stumps
+from ensemble_gpu.kernels.host.tables import add_stumps, stump_answers
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import evaluate
@@ -92,11 +92,17 @@ def stump_values(
     x: Any, threshold: float, missing_leaf: int, values: np.ndarray, where: Where
 ) -> Any:
     """What a stump with values[output, leaf] adds to rows whose feature is x: [n, outputs]."""
-    xp = where.xp
+    xp, by_leaf = where.xp, values[:, [LEFT, RIGHT, missing_leaf]]
+    if where is NUMPY and x.dtype in (np.float32, np.float64):
+        out = np.empty((x.shape[0], values.shape[0]))
+        x = x.view()
+        x.flags.writeable = False  # one compiled kernel serves writable and read-only input
+        stump_answers(x, threshold, np.ascontiguousarray(by_leaf), out)
+        return out
     x = where.as_float64(x)
     right = xp.astype(x > threshold, xp.int64)
     leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
-    return xp.take(where.put(values[:, [LEFT, RIGHT, missing_leaf]].T), leaf, axis=0)
+    return xp.take(where.put(by_leaf.T), leaf, axis=0)
 
 
 class AdditiveModel(Model):

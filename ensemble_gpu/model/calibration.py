@@ -23,16 +23,20 @@ going too far), in a bracket, for K margins need not be convex.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.exponentials import sigmoid
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import NUMPY, Where
+from ensemble_gpu.kernels.host.logistic import LARGEST_LOSS, log_loss_and_slopes
 from ensemble_gpu.model.link import MARGINS, log_loss, probabilities
 
 LEAST, MOST = 2.0**-20, 2.0**20
 MOST_STEPS = 60
+LARGE = 1e100  # outputs whose squares are floats
+SMALL_STEP = 1e-5
 TOLERANCE = 1e-4  # of the last step: the error left is about its square
 
 Slopes = Callable[[float], tuple[float, float]]
@@ -55,14 +59,89 @@ def best_scale(F: Any, index: Any, weights: Any | None, link: str, where: Where)
     return float(np.float32(min(max(scale, LEAST), MOST)))
 
 
+@dataclass(frozen=True)
+class CalibratedLoss:
+    """`calibrated_log_loss` as a loss of validation rows (boosting/strategy.py)."""
+
+    link: str
+    where: Where
+
+    def __call__(self, F: Any, index: Any, weights: Any | None) -> float:
+        return calibrated_log_loss(F, index, weights, self.link, self.where)
+
+    def watched(self, index: Any, weights: Any | None) -> WatchedLoss:
+        return WatchedLoss(index, weights, self.link, self.where)
+
+
 def calibrated_log_loss(F: Any, index: Any, weights: Any | None, link: str, where: Where) -> float:
     """The log-loss at the best scale: it does not grow because margins do."""
     return log_loss(F, index, weights, link, where, best_scale(F, index, weights, link, where))
 
 
-def _root(slopes: Slopes) -> float:
-    """Where l' rises through 0; 0 where it does not."""
-    low, high, s = 0.0, np.inf, 0.0
+class WatchedLoss:
+    """`calibrated_log_loss` of one set of rows, whose outputs change little from call to call.
+
+    Of margins of two classes l is convex, and the search for the root may begin where the scales of
+    the calls before lead to. Its last step d is small, and l + l' d + l'' d^2 / 2 the loss after
+    it, to about d^3.
+    """
+
+    def __init__(self, index: Any, weights: Any | None, link: str, where: Where) -> None:
+        self.given = index, weights, link, where
+        self.sign = 2.0 * where.as_float64(index) - 1.0
+        self.shares = None if weights is None else _shares(self.sign, weights, where)
+        self.scale, self.start, self.least = 0.0, 0.0, 0.5 / index.shape[0]
+
+    def __call__(self, F: Any) -> float:
+        link, where = self.given[2:]
+        F, large = where.as_float64(F), where.full(LARGE)
+        if link != MARGINS or F.shape[1] > 1 or bool(where.xp.any(where.xp.abs(F) > large)):
+            return calibrated_log_loss(F, *self.given)
+        last = 0.0, 0.0, 0.0, 0.0
+
+        def slopes(s: float) -> tuple[float, float]:
+            nonlocal last
+            loss, slope, bend, margin = _loss_and_slopes(F[:, 0], self.sign, self.shares, s, where)
+            last = s, loss, slope, bend
+            return slope + self.least * margin, bend
+
+        scale = _root(slopes, self.start)
+        if not LEAST < scale < MOST:  # also where outputs are 0
+            self.scale = self.start = 0.0
+            return calibrated_log_loss(F, *self.given)
+        if abs(scale - last[0]) > SMALL_STEP * scale:
+            slopes(scale)
+        s, loss, slope, bend = last
+        d = float(np.float32(scale)) - s
+        before, self.scale = self.scale, scale
+        self.start = max(0.5 * scale, 2.0 * scale - before) if before > 0.0 else scale
+        return loss + d * (slope + 0.5 * d * bend)
+
+
+def _loss_and_slopes(
+    F: Any, sign: Any, shares: Any | None, s: float, where: Where
+) -> tuple[float, float, float, float]:
+    """`log_loss_and_slopes` of rows of any library."""
+    xp, each = where.xp, 1.0 / F.shape[0]
+    if where is NUMPY:
+        given = np.zeros(0) if shares is None else shares
+        loss, slope, bend, margin = log_loss_and_slopes(
+            np.ascontiguousarray(F), sign, given, each, s
+        )
+        return float(loss), float(slope), float(bend), float(margin)
+    m, w = 2.0 * F * sign, where.full(each) if shares is None else shares
+    v = s * m
+    wrong, low = sigmoid(-v, xp.exp), where.full(0.0)
+    cost = xp.log1p(xp.exp(-xp.abs(v))) + xp.maximum(-v, low)
+    cost = xp.minimum(cost, where.full(LARGEST_LOSS))
+    sums = w * cost, -w * m * wrong, w * m * m * (wrong * (1.0 - wrong)), w * m
+    loss, slope, bend, margin = (float(xp.sum(a)) for a in sums)
+    return loss, slope, bend, margin
+
+
+def _root(slopes: Slopes, start: float = 0.0) -> float:
+    """Where l' rises through 0; 0, or next to it, where it does not. `start` is a guess."""
+    low, high, s = 0.0, np.inf, start
     for _ in range(MOST_STEPS):
         slope, bend = slopes(s)
         if slope >= 0.0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import array_api_strict
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -15,7 +16,12 @@ from sklearn.tree import DecisionTreeClassifier
 from ensemble_gpu import AdaBoostClassifier
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.boosting import calibration
-from ensemble_gpu.model.calibration import LEAST, best_scale
+from ensemble_gpu.model.calibration import (
+    LEAST,
+    CalibratedLoss,
+    best_scale,
+    calibrated_log_loss,
+)
 from ensemble_gpu.model.link import probabilities
 from tests.datasets import random_data
 from tests.places import PLACES
@@ -225,3 +231,24 @@ def test_a_metric_sees_probabilities_at_the_best_scale_of_the_round():
     plain = AdaBoostClassifier(n_estimators=20)
     expected = plain.fit(X[:400], y[:400], X_val=X[400:], y_val=y[400:]).validation_loss_
     np.testing.assert_allclose(watched, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_watched_loss_is_the_loss_at_the_best_scale_whatever_was_watched_before(
+    strict, weighted
+):
+    """Outputs that drift, jump, vanish and turn round; also of another library."""
+    generator = np.random.default_rng(0)
+    index = generator.integers(0, 2, 300)
+    weights = generator.uniform(0.1, 3.0, 300) if weighted else None
+    F = (generator.normal(size=300) + 0.6 * (2 * index - 1))[:, None]
+    steps = [F, 1.01 * F, 0.99 * F + 0.1, 40.0 * F, 0.0 * F, -F, 1e200 * F, F, 1e-7 * F]
+    where, put = NUMPY, lambda a: a
+    if strict:
+        where, put = locate(array_api_strict.asarray(F)), array_api_strict.asarray
+    given = put(index), None if weights is None else put(weights)
+    watched = CalibratedLoss("margins", where).watched(*given)
+    for outputs in steps:
+        expected = calibrated_log_loss(outputs, index, weights, "margins", NUMPY)
+        assert watched(put(outputs)) == pytest.approx(expected, rel=1e-9)

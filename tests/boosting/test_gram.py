@@ -17,6 +17,7 @@ from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.kernels.protocol import Codes, no_counts
 from ensemble_gpu.learners.stump import SplitConstraints, StumpSearch
 from ensemble_gpu.losses import CustomLoss
 from tests.boosters import plain
@@ -186,7 +187,8 @@ def fit_case(name: str, memory: int, **more: Any) -> Any:
     data, params = case(name)
     make = BoostingClassifier if name == "3 classes" else BoostingRegressor
     params = {"loss": "squared", "n_estimators": 80, **params, **more}
-    with patch.object(gram, "MEMORY", memory):
+    at_once = patch.object(gram, "visits_before_table", lambda *_: 0)
+    with patch.object(gram, "MEMORY", memory), at_once:
         return make(**plain(params)).fit(data.X, data.y, data.weights)
 
 
@@ -203,6 +205,29 @@ def test_pair_counts_change_nothing(name):
     without, with_tables = fit_case(name, 0), fit_case(name, 2**30)
     assert with_tables.model_.fingerprint() == without.model_.fingerprint()
     np.testing.assert_array_equal(with_tables.history_.training, without.history_.training)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tables_that_are_made_late_change_nothing(name):
+    at_once = fit_case(name, 2**30)
+    for visits in (2, 1_000):
+        data, params = case(name)
+        make = BoostingClassifier if name == "3 classes" else BoostingRegressor
+        late = make(**plain({"loss": "squared", "n_estimators": 80, **params}))
+        with patch.object(gram, "visits_before_table", lambda *_, n=visits: n):
+            late.fit(data.X, data.y, data.weights)
+        assert late.model_.fingerprint() == at_once.model_.fingerprint()
+        np.testing.assert_array_equal(late.history_.training, at_once.history_.training)
+
+
+def test_tables_are_made_where_the_rounds_are_worth_them():
+    def visits(n: int, n_rounds: int, p: int = 28) -> int:
+        return gram.visits_before_table(Codes(None, n, p, 256, no_counts(p, 256)), n_rounds)
+
+    assert visits(100_000, 1_000) == visits(1_000_000, 1_000) == 0
+    assert visits(1_000, 1_000) > 36
+    assert 0 < visits(1_000_000, 20) < 20
+    assert visits(1_000, 100_000) == 0
 
 
 @pytest.mark.parametrize("n_tables", [1, 2])

@@ -130,6 +130,19 @@ def test_pair_counts_are_those_of_add_at(name, n, p, bins, weighted):
         np.testing.assert_array_equal(found, truth)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@pytest.mark.parametrize(("n", "p", "bins"), [*SHAPES[:5], (200, 2, 300)])
+def test_code_sums_are_those_of_the_rows_within_some_codes(name, n, p, bins, weighted):
+    at = running(name, n, p, bins)
+    weights = np.random.default_rng(4).integers(0, 2**40, size=n) if weighted else None
+    for feature, first, last in ((0, 0, bins // 2), (p - 1, bins // 2, bins), (0, 0, at.width - 1)):
+        inside = (at.codes[:, feature] >= first) & (at.codes[:, feature] <= last)
+        q = inside * (1 if weights is None else weights)
+        found = at.engine.code_sums(at.encoded, feature, first, last, weights)
+        assert found.dtype == np.int64
+        np.testing.assert_array_equal(found, naive_sums(at, q[None, :])[0])
+
+
 @pytest.mark.parametrize(("n", "p", "bins"), SHAPES)
 def test_columns_are_the_codes(name, n, p, bins):
     at = running(name, n, p, bins)

@@ -23,8 +23,10 @@ from ensemble_gpu.kernels.cpu import (
     rowwise,
     score,
 )
+from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.gaps import gaps
-from ensemble_gpu.kernels.cpu.layouts import by_column
+from ensemble_gpu.kernels.cpu.layouts import by_column, column
+from ensemble_gpu.kernels.cpu.rounds import CpuRounds
 from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
@@ -38,6 +40,7 @@ from ensemble_gpu.kernels.protocol import (
     Layout,
     PackedTables,
     Split,
+    WeightRule,
     code_width,
     no_counts,
 )
@@ -117,7 +120,7 @@ class CpuEngine:
         return CpuHistograms(codes, layout, log_weights, self.run, self._pace)
 
     def column(self, codes: Codes, feature: int) -> np.ndarray:
-        return _column(codes, feature)
+        return column(codes, feature)
 
     def sums(self, codes: Codes, q: np.ndarray) -> np.ndarray:
         return self._unit_sums(pairs.plane_sums, codes, q, 1)[0]
@@ -170,6 +173,18 @@ class CpuEngine:
         table = np.zeros((codes.width, codes.n_features, codes.width), dtype=kind)
         self.run.call(pairs.pair_counts, feature, by_column(codes), w, table)
         return table
+
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: np.ndarray | None
+    ) -> np.ndarray:
+        words, n, p = codes.data.view(np.uint64), codes.n_rows, codes.n_features
+        index, noted = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+        w = np.zeros(0, dtype=np.int64) if weights is None else weights
+        sums = np.zeros((words.shape[0], 8, codes.width), dtype=np.int64)
+        asked = column(codes, feature), first, last
+        run = self.run.limited_to(n * p // 4, CELLS_PER_THREAD)
+        run.call(histogram.code_sums, words, p, asked, w, index, noted, sums)
+        return sums.reshape(-1, codes.width)[:p]
 
     def exp(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(x.shape)
@@ -251,8 +266,13 @@ class CpuHistograms:
         self.run, self.pace = self.totals.run, pace
         scored = codes.n_features * codes.width * groups
         self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
-        self.spaces = score.workspace(self.score_run.threads, groups, codes.width)
-        self.codes = codes
+        self.all_threads = max(self.run, self.score_run, key=lambda one: one.threads)
+        self.spaces = score.workspace(self.all_threads.threads, groups, codes.width)
+        self.blocks = block_space(
+            self.all_threads.threads, groups, codes.n_features, codes.width,
+            groups == 2 * planes or groups == 2,
+        )  # fmt: skip
+        self.codes, self.layout = codes, layout
         self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
         self.powers = fixedpoint.tables(layout.quantum_bits)
         self.q = np.zeros((planes, n), dtype=np.int32)
@@ -285,14 +305,14 @@ class CpuHistograms:
         n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
         asked = n_thresholds, criterion.kind, abstention, criterion.learn_missing
         total, run = self.totals.total, self.score_run
-        cost = run.call(score.split, total, scale, asked, self.spaces, self.found)
+        cost = run.call(score.split, total, scale, asked, self.spaces, self.blocks, self.found)
         if cost == np.inf:
             return None
         feature, last_bin, missing_leaf = self.record.tolist()
         return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), self.top)
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        change = _column(self.codes, feature), leaf_of, kept, ratio, self.largest
+        change = column(self.codes, feature), leaf_of, kept, ratio, self.largest
         given = self.totals.tiles, self.rows, change, self.totals.sums
         if self.run.threads == 1:
             self.run.call(histogram.rescale, *given)
@@ -303,12 +323,8 @@ class CpuHistograms:
         cells = self.q.shape[1] + self.codes.n_features * int(self.count.sum())
         self.pace.note(together, (time.perf_counter() - start) / cells)
 
-
-def _column(codes: Codes, feature: int) -> np.ndarray:
-    """The feature's codes side by side, kept: a round reads one code a row, not eight."""
-    if feature not in codes.columns:
-        codes.columns[feature] = np.ascontiguousarray(codes.data[feature // 8, :, feature % 8])
-    return codes.columns[feature]
+    def rounds(self, criterion: Criterion, rule: WeightRule) -> CpuRounds:
+        return CpuRounds(self, self.codes, self.layout, criterion, rule)
 
 
 def _parts(starts: np.ndarray, threads: int) -> np.ndarray:

@@ -101,8 +101,8 @@ def _add_tiles(worker, tile, last_tile, tiles, q, sums):
                 add_rows(words[t], n_features - 8 * t, start, stop, q[plane], into)
 
 
-@kernel
-def add(crew, tiles, q, sums):
+@inner
+def add_all(crew, tiles, q, sums):
     """sums += q of all rows; threads share the tiles where they have one set of sums."""
     words, _, parts, _ = tiles
     if sums.shape[0] < crew[WORKERS]:
@@ -111,6 +111,12 @@ def add(crew, tiles, q, sums):
         share(crew, parts.shape[0], _add_parts, (tiles, q, sums))
         if crew[WORKERS] > 1:
             share(crew, words.shape[0], _join, (sums,))
+
+
+@kernel
+def add(crew, tiles, q, sums):
+    """`add_all`, called from Python."""
+    add_all(crew, tiles, q, sums)
 
 
 @inner
@@ -204,8 +210,8 @@ def _add_tile_differences(worker, tile, last_tile, tiles, rows, sums):
     _add_differences(0, tiles[2].shape[0], tile, last_tile, tiles, rows, sums[0])
 
 
-@kernel
-def rescale(crew, tiles, rows, change, sums):
+@inner
+def rescale_all(crew, tiles, rows, change, sums):
     """Rescale q, and add what changed to the sums."""
     words, _, parts, _ = tiles
     if sums.shape[0] < crew[WORKERS]:
@@ -215,3 +221,31 @@ def rescale(crew, tiles, rows, change, sums):
         share(crew, parts.shape[0], _rescale_parts, (tiles, rows, change, sums))
         if crew[WORKERS] > 1:
             share(crew, words.shape[0], _join, (sums,))
+
+
+@kernel
+def rescale(crew, tiles, rows, change, sums):
+    """`rescale_all`, called from Python."""
+    rescale_all(crew, tiles, rows, change, sums)
+
+
+@inner
+def _add_noted(worker, tile, last_tile, words, n_features, n, index, noted, sums):
+    for t in range(tile, last_tile):
+        _add_listed(words[t], n_features - 8 * t, index, 0, n, noted, sums[t])
+
+
+@kernel
+def code_sums(crew, words, n_features, asked, weights, index, noted, sums):
+    """sums[tile, lane, code] += weights of the rows with a code first ... last in a column.
+
+    asked = (column, first, last); index and noted are space for a list of rows and their weights.
+    """
+    column, first, last = asked
+    n = _select(column, 0, column.shape[0], np.uint32(first), np.uint32(last - first), index)
+    for j in range(n):
+        noted[j] = 1
+    if weights.shape[0] > 0:
+        for j in range(n):
+            noted[j] = weights[index[j]]
+    share(crew, words.shape[0], _add_noted, (words, n_features, n, index, noted, sums))

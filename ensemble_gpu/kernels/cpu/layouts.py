@@ -51,3 +51,28 @@ def by_column(codes: Codes) -> np.ndarray:
                 _transpose(tile, columns[8 * t : 8 * (t + 1)])
             codes.columns["columns"] = columns
         return codes.columns["columns"]
+
+
+def made_when_used(codes: Codes) -> tuple[np.ndarray, np.ndarray]:
+    """Room for the codes as [feature, row], and which features are there already.
+
+    Whoever needs another one fills it in; pages that are not written to take no memory.
+    """
+    with _MAKING:
+        if "as used" not in codes.columns:
+            if "columns" in codes.columns:
+                known = codes.columns["columns"], np.ones(codes.n_features, dtype=np.bool_)
+            else:
+                shape = codes.n_features, codes.n_rows
+                known = np.empty(shape, dtype=codes.data.dtype), np.zeros(shape[0], dtype=np.bool_)
+            codes.columns["as used"] = known
+        return codes.columns["as used"]
+
+
+def column(codes: Codes, feature: int) -> np.ndarray:
+    """The feature's codes side by side, kept."""
+    columns, made = made_when_used(codes)
+    if not made[feature]:
+        columns[feature] = codes.data[feature // 8, :, feature % 8]
+        made[feature] = True
+    return columns[feature]

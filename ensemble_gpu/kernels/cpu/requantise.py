@@ -87,8 +87,8 @@ def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q,
         largest[part, group] = max(largest[part, group], most)
 
 
-@kernel
-def requantise(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
+@inner
+def requantise_all(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
     """q[plane, row] anew, the exponent E of every group, and largest[part, group] of q.
 
     where = (parts, group_of[plane, class]).
@@ -100,3 +100,9 @@ def requantise(crew, codes, where, tables, used, start_log, powers, exponent, q,
         weighed = (plane, codes, where, tables, used, start_log, logs, top)
         share(crew, n_parts, _log_weights, weighed)
         share(crew, n_parts, _quantise, (plane, where, top, logs, powers, exponent, q, largest))
+
+
+@kernel
+def requantise(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
+    """`requantise_all`, called from Python."""
+    requantise_all(crew, codes, where, tables, used, start_log, powers, exponent, q, largest)

@@ -8,7 +8,8 @@ W = scale * sum. The three formulas (smaller is better; boosting/rules.py derive
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Every operation is correctly rounded and the order is fixed, so the
-other engines reproduce these scores to the last bit.
+other engines reproduce these scores to the last bit. Where bounds (kernels/cpu/bounds.py) show that
+thresholds cannot be the best they are not scored, which changes nothing else.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import math
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.bounds import BLOCK, bound_blocks, note_bounding
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, LEFT, MAJORITY, RIGHT, TIE
@@ -186,24 +188,79 @@ def _choose(sums, scale, criterion, spaces, found):
 
 
 @inner
-def _score_features(worker, first, last, sums, scale, criterion, spaces, lowest):
-    """lowest[f] of some features."""
-    n_thresholds = criterion[0]
-    for f in range(first, last):
-        lowest[f] = _score_feature(worker, sums, f, n_thresholds[f], scale, criterion, spaces)
-
-
-@kernel
-def split(crew, sums, scale, criterion, spaces, found):
+def best_split(crew, sums, scale, criterion, spaces, blocks, found):
     """The cost of the best split, which is left in `found`.
 
     criterion = (n_thresholds, kind, abstention, learn); found = (lowest, leaf_sums, record, the
-    largest q of [part, group], and of groups).
+    largest q of [part, group], and of groups); blocks as in kernels/cpu/bounds.py.
     """
     lowest, _, _, largest, top = found
     for g in range(top.shape[0]):
         top[g] = 0
         for part in range(largest.shape[0]):
             top[g] = max(top[g], largest[part, g])
-    share(crew, lowest.shape[0], _score_features, (sums, scale, criterion, spaces, lowest))
+    upper = bound_blocks(crew, sums, scale, criterion, blocks)
+    given = sums, scale, criterion, spaces, blocks, upper, lowest
+    share(crew, lowest.shape[0], _score_blocks, given)
+    note_bounding(blocks)
     return _choose(sums, scale, criterion, spaces, found)
+
+
+@inner
+def _block_lowest(sums, f, k, at, stop, scale, criterion, spaces, blocks, worker):
+    """The lowest cost of the thresholds k BLOCK ... stop of a feature without missing values."""
+    kind, edges, totals = criterion[1], blocks[0], blocks[4]
+    costs, left, nothing = spaces[0][worker], spaces[1][worker], spaces[2][worker, 2]
+    start, cost = k * BLOCK, costs[0]
+    n = stop - start
+    for g in range(sums.shape[0]):
+        column, along = sums[g, f // 8, f % 8], left[g]
+        run = edges[g, at]
+        for t in range(n):
+            run += column[start + t]
+            along[t] = run
+    for t in range(n):
+        cost[t] = 0.0
+    if kind == MAJORITY:
+        for leaf in range(2):
+            _majority_costs(
+                n, left, totals, nothing, scale, leaf == RIGHT, costs[2], costs[3], cost
+            )
+    else:
+        for plane in range(scale.shape[0] // 2):
+            _pair_costs(kind, n, left, totals, nothing, scale, plane, cost)
+    return _minimum(cost, n)
+
+
+@inner
+def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, upper, lowest):
+    """lowest[f] of some features, from the blocks whose bounds allow a cost that ties with `upper`.
+
+    Other blocks hold nothing that could be chosen.
+    """
+    n_thresholds = criterion[0]
+    bounds, n_blocks, scored = blocks[2], blocks[3], blocks[6]
+    stride = bounds.shape[0] // n_blocks.shape[0]
+    for f in range(first, last):
+        n = n_thresholds[f]
+        if n_blocks[f] < 0:
+            lowest[f] = _score_feature(worker, sums, f, n, scale, criterion, spaces)
+            continue
+        low = math.inf
+        for k in range(n_blocks[f]):
+            at = f * stride + k
+            if bounds[at] <= upper * TIE:
+                stop = min(n, (k + 1) * BLOCK)
+                found = _block_lowest(
+                    sums, f, k, at, stop, scale, criterion, spaces, blocks, worker
+                )
+                low = min(low, found)
+                scored[worker] += 1
+        lowest[f] = low
+        upper = min(upper, low)
+
+
+@kernel
+def split(crew, sums, scale, criterion, spaces, blocks, found):
+    """`best_split`, called from Python."""
+    return best_split(crew, sums, scale, criterion, spaces, blocks, found)

@@ -57,7 +57,7 @@ from ensemble_gpu.kernels.protocol import (
     no_counts,
 )
 from ensemble_gpu.kernels.reference import rowwise as arraywise
-from ensemble_gpu.kernels.reference.engine import ReferenceEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
@@ -167,6 +167,11 @@ class CudaEngine:
 
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         return pair_counts(codes, feature, weights, self.device)
+
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: Any | None
+    ) -> np.ndarray:
+        return code_sums(self, codes, feature, first, last, weights)
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)

@@ -11,7 +11,7 @@ from ensemble_gpu.kernels.cuda import histogram, requantise, score
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.launch import Shape
 from ensemble_gpu.kernels.cuda.rows import Rows
-from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Layout, Split
+from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Layout, Split, WeightRule
 
 # A factor that says: rows with this code keep their q.
 KEEP = -1.0
@@ -95,3 +95,6 @@ class CudaHistograms:
                 rows.shape, rows.width, feature, rows.arguments, self.factors_, rows.q_,
                 rows.sums_, self.largest_,
             )  # fmt: skip
+
+    def rounds(self, criterion: Criterion, rule: WeightRule) -> None:
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba.extending import register_jitable
 
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.host.adaboost import log_factors, solve
@@ -16,6 +17,8 @@ from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 WORN_SHARE = 0.125
 # Smoothing never assumes more than this many rows: leaf values stay below 1/2 ln(2e9) = 10.7.
 SMALLEST_SHARE = 1e-9
+# A split whose score is within this share of chance improves nothing.
+NO_GAIN = 1e-10
 Q_LIMIT = fixedpoint.Q_LIMIT
 PER_NAT = fixedpoint.INV_LN2 * fixedpoint.UNIT
 
@@ -52,8 +55,20 @@ def _look_at_leaves(cumulated, feature, last_bin, missing_leaf):
     return missing_leaf, perfect
 
 
-@kernel
-def stump_of(
+@inner
+def first_smoothing(lightest, weight):
+    """Half the share of the lightest row in the first weights."""
+    return 0.5 * max(lightest / weight, SMALLEST_SHARE)
+
+
+@register_jitable
+def is_chance(score, chance, weight):
+    """Whether a split is no better than a guess, which scores chance times the weight."""
+    return score >= chance * weight * (1.0 - NO_GAIN)
+
+
+@inner
+def solve_stump(
     kind, sums, scale, rate, smoothing, lightest, place, cumulated, values, shares, totals
 ):
     """From the leaf sums of a split at `place` = (feature, bin, missing leaf) to a stump.
@@ -71,11 +86,21 @@ def stump_of(
         totals[g] = total
         weight += scale[g] * total
     if smoothing != smoothing:
-        smoothing = 0.5 * max(lightest / weight, SMALLEST_SHARE)
+        smoothing = first_smoothing(lightest, weight)
     error, alpha = solve(kind, sums, scale, rate, smoothing, values, shares)
     feature, last_bin, missing_leaf = place
     missing_leaf, perfect = _look_at_leaves(cumulated, feature, last_bin, missing_leaf)
     return weight, smoothing, error, alpha, missing_leaf, perfect
+
+
+@kernel
+def stump_of(
+    kind, sums, scale, rate, smoothing, lightest, place, cumulated, values, shares, totals
+):
+    """`solve_stump`, called from Python."""
+    return solve_stump(
+        kind, sums, scale, rate, smoothing, lightest, place, cumulated, values, shares, totals
+    )
 
 
 @inner
@@ -102,8 +127,8 @@ def _worn(largest, ratio, totals, fresh_totals):
     return False
 
 
-@kernel
-def follow_stump(
+@inner
+def move_weights(
     kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs, trail,
     fresh_totals,
 ):  # fmt: skip
@@ -139,3 +164,15 @@ def follow_stump(
         scale[g] = math.ldexp(scale[g], -exponent)
     totals, largest = trail
     return kept, _worn(largest, ratio, totals, fresh_totals)
+
+
+@kernel
+def follow_stump(
+    kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs, trail,
+    fresh_totals,
+):  # fmt: skip
+    """`move_weights`, called from Python."""
+    return move_weights(
+        kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs, trail,
+        fresh_totals,
+    )  # fmt: skip

@@ -33,6 +33,17 @@ from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, S
 EDGE_CELLS = 1 << 19
 
 
+def code_sums(
+    engine: Any, codes: Codes, feature: int, first: int, last: int, weights: Any | None
+) -> np.ndarray:
+    """`Engine.code_sums` by the engine's sums over all rows."""
+    xp, column = engine.where.xp, engine.column(codes, feature)
+    inside = xp.astype((column >= first) & (column <= last), xp.int64)
+    q = inside if weights is None else inside * weights
+    sums: np.ndarray = engine.sums(codes, q[None, :])[0]
+    return sums
+
+
 class ReferenceEngine:
     """Any namespace, any device."""
 
@@ -137,6 +148,11 @@ class ReferenceEngine:
         q = ones if weights is None else xp.take(weights, order)
         counts = where.host(SortedRows(in_order, layout, width, where).sums(q))
         return counts.astype(np.int32) if weights is None else counts
+
+    def code_sums(
+        self, codes: Codes, feature: int, first: int, last: int, weights: Any | None
+    ) -> np.ndarray:
+        return code_sums(self, codes, feature, first, last, weights)
 
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
         return rowwise.move(F, column, cut, values, self.where)

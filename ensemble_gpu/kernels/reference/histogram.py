@@ -13,7 +13,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.protocol import Codes, Criterion, Layout, Split
+from ensemble_gpu.kernels.protocol import Codes, Criterion, Layout, Split, WeightRule
 from ensemble_gpu.kernels.reference.score import choose
 
 
@@ -123,3 +123,6 @@ class ReferenceHistograms:
             new = xp.astype(xp.round(xp.astype(q, xp.float64) * factor), xp.int32)
             self.q[k] = xp.where(touched, new, q)
         self._rebuild()
+
+    def rounds(self, criterion: Criterion, rule: WeightRule) -> None:
+        return None

@@ -205,9 +205,14 @@ def costs_of(pace: Pace, calls: int, alone: float, together: float) -> list[bool
 
 
 def test_all_threads_are_kept_while_they_are_not_clearly_dearer():
-    chosen = costs_of(Pace(), 2_000, alone=1.0, together=1.3)
+    chosen = costs_of(Pace(), 2_000, alone=1.0, together=1.2)
     assert sum(chosen) > 0.98 * len(chosen)
     assert not all(chosen)  # the other way is tried now and then
+
+
+def test_threads_that_cost_a_third_more_are_given_up():
+    chosen = costs_of(Pace(), 2_000, alone=1.0, together=1.33)
+    assert sum(chosen[100:]) < 0.02 * len(chosen[100:])
 
 
 def test_threads_that_wait_for_each_other_are_given_up_and_come_back():

@@ -1,0 +1,89 @@
+"""The rescale strategy where the engine runs whole rounds by itself.
+
+What boosting/rescale.py does step by step, an engine with `StumpRounds` (kernels/protocol.py) does
+in one call for many rounds. The stumps, and the bits of their values, are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from ensemble_gpu.boosting.rescale import WeightTrail, reason_for
+from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
+from ensemble_gpu.kernels.protocol import NO_SPLIT, StumpRecords, StumpRounds
+from ensemble_gpu.learners.stump import Stump
+
+# A call runs at most about as long: so long a fit cannot be interrupted, and so much work may be
+# lost where it is stopped.
+BLOCK_SECONDS = 0.01
+FIRST_BLOCK = 8
+
+
+class RescaleRounds:
+    """The rescale strategy in blocks of rounds.
+
+    A round is followed when the next one is sought, in the same call.
+    """
+
+    def __init__(self, run: StumpRounds, rule: AdaBoostRule, loss: float = 1.0) -> None:
+        self.run, self.rule, self.loss = run, rule, loss
+        self.block = FIRST_BLOCK
+        self.pending: Stump | None = None
+        self.reason = ""
+
+    def best(self) -> Stump | None:
+        found = self._find(1)
+        return found[0] if found else None
+
+    def training_loss(self, stump: Stump) -> float:
+        """Mean of exp(-margin), 1 for the outputs 0 (SAMME: of exp(-F_y))."""
+        assert stump.weights is not None
+        return self.loss * stump.weights.Z
+
+    def follow(self, stump: Stump) -> None:
+        if self.pending is not None:
+            self._find(0)
+        self.loss, self.pending = self.training_loss(stump), stump
+
+    def rounds(self, most: int) -> Iterator[Stump]:
+        """Best, follow, best, ... of up to `most` rounds, which are found some at a time."""
+        while most > 0:
+            asked, start = min(self.block, most), time.perf_counter()
+            found = self._find(asked)
+            self._pace(time.perf_counter() - start)
+            most -= len(found)
+            for stump in found:
+                yield stump
+                self.loss = self.training_loss(stump)
+            if len(found) < asked:
+                return
+            self.pending = found[-1]
+
+    def _pace(self, seconds: float) -> None:
+        self.block = 2 * self.block if seconds < 0.5 * BLOCK_SECONDS else self.block
+        self.block = max(1, self.block // 2) if seconds > BLOCK_SECONDS else self.block
+
+    def _find(self, n: int) -> list[Stump]:
+        """Follow what is pending, and find n rounds; fewer where the last is the end."""
+        records, pending = self.run.records(n + 1), self.pending
+        if pending is not None:
+            records.places[0, :3] = pending[:3]
+            records.values[0], records.numbers[0, 0] = pending.values, pending.alpha
+            records.trails[0] = pending.trail
+        found, why, score = self.run(records, pending is not None, n)
+        self.pending = None
+        if why:
+            self.reason = reason_for(None if why == NO_SPLIT else score)
+        return self._stumps(records, found)
+
+    def _stumps(self, records: StumpRecords, n: int) -> list[Stump]:
+        places, numbers = (a[1 : n + 1].tolist() for a in (records.places, records.numbers))
+        return [
+            Stump(
+                feature, last_bin, missing_leaf, values, alpha, error, bool(perfect),
+                round_weights(self.rule, error, alpha, shares), WeightTrail(*trail),
+            )
+            for (feature, last_bin, missing_leaf, perfect), (alpha, error, *shares), values, trail
+            in zip(places, numbers, records.values[1:], records.trails[1:], strict=False)
+        ]  # fmt: skip
