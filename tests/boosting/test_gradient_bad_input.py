@@ -352,7 +352,9 @@ def test_one_gradient_that_is_not_finite_is_found_in_the_last_block_of_rows(n_jo
     y = many[:, 0].copy()
     y[-1] = 99.0
     loss = CustomLoss(squared, lambda y, F: np.where(y == 99.0, NAN, F - y), name="mine")
-    estimator = BoostingRegressor(loss, n_estimators=2, step="constant", n_jobs=n_jobs, max_depth=1)
+    estimator = BoostingRegressor(
+        loss, n_estimators=2, step="constant", n_jobs=n_jobs, max_depth=1, early_stopping=False
+    )
     with pytest.raises(ValueError, match=r"loss 'mine' gave a derivative that is not finite"):
         estimator.fit(many, y)
 
