@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba import config
+from numba.core import event
 
 from ensemble_gpu.kernels.cpu.sharing import ALONE, OPEN, WORKERS, new_crew, serve
 
@@ -51,8 +52,6 @@ class Run:
         if self.threads == 1 or not team.free.acquire(blocking=False):
             return kernel(ALONE, *arguments)
         try:
-            if not kernel.overloads:  # helpers would wait, at work, until it is compiled
-                kernel.compile(tuple(map(kernel.typeof_pyval, (team.crew, *arguments))))
             team.gather(self.threads)
             return kernel(team.crew, *arguments)
         finally:
@@ -117,6 +116,19 @@ def _forget_helpers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_helpers)
+
+
+class _WhileCompiling(event.Listener):
+    """Helpers that wait for work would take a core from the compiler: they sleep meanwhile."""
+
+    def on_start(self, event: Any) -> None:
+        _TEAM.crew[OPEN] = 0
+
+    def on_end(self, event: Any) -> None:
+        """The next call wakes them."""
+
+
+event.register("numba:compile", _WhileCompiling())
 
 
 class Pace:

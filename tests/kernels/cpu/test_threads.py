@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu.kernels.cpu import threads as threads_module
-from ensemble_gpu.kernels.cpu.sharing import PIECES_PER_WORKER, share
+from ensemble_gpu.kernels.cpu.sharing import OPEN, PIECES_PER_WORKER, share
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.jit import inner, kernel
 
@@ -222,3 +222,17 @@ def test_threads_that_wait_for_each_other_are_given_up_and_come_back():
     assert sum(busy[600:]) < 0.02 * len(busy[600:])
     quiet = costs_of(pace, 2_000, alone=1.0, together=0.6)
     assert sum(quiet[1_000:]) > 0.98 * len(quiet[1_000:])
+
+
+def test_helpers_do_not_wait_at_work_while_a_kernel_is_compiled():
+    team = threads_module._TEAM
+    with team.free:
+        team.gather(2)
+        assert team.crew[OPEN] == 1
+
+        @numba.njit
+        def new(x):
+            return x + 1
+
+        assert new(1) == 2
+        assert team.crew[OPEN] == 0
