@@ -46,12 +46,15 @@ SPECULATION = 8
 class Growth(NamedTuple):
     """How the tree grows: k of p features drawn for a node; when to stop (-1: no limit).
 
+    `by_class`: rows are classes without conditions, which have a search of their own.
+
     A gain of the share `rounding` of a node's score counts as 0. Every `tidy` levels codes are laid
     out anew.
     """
 
     p: int
     k: int
+    by_class: bool
     least_rows: int
     max_depth: int
     max_leaves: int
@@ -194,12 +197,12 @@ def _search_part(worker, first, last, rule, count, rows, which, batch, found, wo
 
 
 @inner(forceinline=True)
-def _search_in_general(rule, rows, which, batch, found, node_work, class_work):
+def _search_in_general(by_class, rule, rows, which, batch, found, node_work, class_work):
     """Nodes `which`, whatever their statistics are."""
-    if class_work is None:
-        search_nodes(rule, rows, which, batch, found, node_work)
-    else:
+    if by_class:
         search_class_nodes(rule, rows, which, batch, found, node_work, class_work)
+    else:
+        search_nodes(rule, rows, which, batch, found, node_work)
 
 
 @inner(forceinline=True)
@@ -274,20 +277,9 @@ def _search(
                     pool, works, generals,
                 )  # fmt: skip
         _search_by_rows(
-            crews,
-            rule,
-            count,
-            rows,
-            block,
-            n,
-            own,
-            found,
-            pool,
-            works,
-            generals,
-            node_work,
-            class_work,
-        )
+            crews, growth.by_class, rule, count, rows, block, n, own, found, pool, works, generals,
+            node_work, class_work,
+        )  # fmt: skip
         left = 0
         for i in range(n):
             pending[left] = pending[i]
@@ -307,8 +299,9 @@ def _task_rows(pool, n):
 
 @inner(forceinline=True)
 def _search_by_rows(
-    crews, rule, count, rows, block, n, batch, found, pool, works, generals, node_work, class_work
-):
+    crews, by_class, rule, count, rows, block, n, batch, found, pool, works, generals, node_work,
+    class_work,
+):  # fmt: skip
     """The pending nodes that have no sums."""
     pending, features = block.pending, batch.features
     which, m = pending[:n], n
@@ -334,7 +327,7 @@ def _search_by_rows(
             (rule, count, rows, which, own_batch, found, works, generals),
         )  # fmt: skip
     if node_work is not None:
-        _search_in_general(rule, rows, which[:m], own_batch, found, node_work, class_work)
+        _search_in_general(by_class, rule, rows, which[:m], own_batch, found, node_work, class_work)
 
 
 @inner
@@ -445,10 +438,9 @@ def grow_whole(
 ):  # fmt: skip
     """Grow from the root at place 0 of the arrays of `tree`, which have room.
 
-    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Two statistics have `works` and, where
-    features have categories, `generals`; `pool` where sums are kept. Other statistics have
-    `node_work` and, classes without conditions, `class_work`; these are not shared. `waiting` is
-    there where leaves are limited. What is None is not compiled.
+    The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Two statistics have `pool`, `works`
+    and, for categories, `generals`; others have `node_work` and `class_work`, and are not shared.
+    What is None is not compiled. `waiting` has room where leaves are limited.
 
     Returns how many nodes there are, and whether rows were laid out anew.
     """
@@ -460,7 +452,8 @@ def grow_whole(
     first, last, untidy, moved = np.int64(0), np.int64(1), np.int64(growth.tidy), False
     if pool is not None:
         pool.slot[0], pool.inherited[0] = -1, -1
-    if waiting is not None:
+    limited = growth.max_leaves >= 0
+    if limited:
         waiting.worth[0] = NEVER
     while first < last:
         if _depth_of_open(first, last, tree, growth) >= untidy:
@@ -486,7 +479,7 @@ def grow_whole(
             write_gains(
                 rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth
             )
-            if waiting is not None:
+            if limited:
                 _let_wait(m, growth.least_gain, block, waiting, pool)
             else:
                 m = _keep_good(m, growth.least_gain, block, pool)
@@ -494,7 +487,7 @@ def grow_whole(
                 last += 2 * m
         if pool is not None:
             release_unclaimed(pool, first, end)
-        if waiting is not None:
+        if limited:
             for node in range(last):
                 waiting.marked[node] = False
             fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)

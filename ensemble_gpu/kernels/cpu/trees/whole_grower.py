@@ -121,7 +121,8 @@ class WholeGrower(CpuGrower):
         start[0], stop[0] = 0, n
         growth = self._growth(limits, rounding)
         block = min(BLOCK, n_nodes + n_nodes % 2)
-        waiting = None if growth.max_leaves < 0 else waiting_for(n_nodes, columns, words)
+        limited = growth.max_leaves >= 0
+        waiting = waiting_for(n_nodes if limited else 0, columns, words)
         layout, room = self._layout(), self._room(growth, block)
         m, moved = self.run.call(
             grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others,
@@ -133,7 +134,7 @@ class WholeGrower(CpuGrower):
         self.start, self.stop, self.n_nodes = start[:m], stop[:m], m
         grown = NodeArrays(*(a[:m] for a in tree))
         self.leaf = grown.feature == LEAF
-        return grown, None if waiting is None else waiting.marked[:m]
+        return grown, waiting.marked[:m] if limited else None
 
     @staticmethod
     def _room(growth: Growth, block: int) -> int:
@@ -143,7 +144,7 @@ class WholeGrower(CpuGrower):
     def _growth(self, limits: Any, rounding: float) -> Growth:
         most = -1 if limits.max_leaves is None else limits.max_leaves
         return Growth(
-            self.p, min(limits.n_features, self.p),
+            self.p, min(limits.n_features, self.p), self.free,
             max(limits.min_rows_split, 2 * self.scoring.min_rows, 2),
             -1 if limits.max_depth is None else limits.max_depth, most,
             float(limits.least_gain), rounding, NEVER_TIDY if 0 < most <= FEW_LEAVES else TIDY,
@@ -153,11 +154,11 @@ class WholeGrower(CpuGrower):
         """Scratch arrays: pool, works, generals, node_work, class_work of `grow_whole`."""
         n, columns, workers = len(self.order), self.n_stats + self.scoring.counted, self.threads
         if self.count is None:
-            classes = class_work(self.codes, self.n_stats) if self.free else None
+            classes = class_work(self.codes, self.n_stats)
             return None, None, None, node_work(self.width, columns, n), classes
         pool = self._pool(growth, n_nodes, block, words)
         works = works_for(self.codes, self.width, n, workers)
-        generals = generals_for(self.width, columns, workers) if words else None
+        generals = generals_for(self.width, columns, workers)
         return pool, works, generals, None, None
 
     def _most_nodes(self, limits: Any) -> int:
