@@ -24,14 +24,13 @@ from ensemble_gpu.kernels.cpu.trees.pair_splits import (
     work_of,
 )
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
+from ensemble_gpu.kernels.cpu.trees.sums import add_packed_tile
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays
 from ensemble_gpu.kernels.jit import inner
-from ensemble_gpu.kernels.protocol import PACK_BITS
 from ensemble_gpu.kernels.tree_protocol import NEVER
 
-# Neither half of the sums of so many packed values can overflow.
-PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 # Rows whose codes are fetched at once: they stay in the second-level cache while tiles take turns.
+# Fewer than PACK_ROWS of sums.py, so that packed values do not overflow.
 FETCHED = 2048
 # Tasks a worker that need not be cut into parts.
 ENOUGH = 4
@@ -128,7 +127,7 @@ def plan(pool, nodes, m, ranges):
         if large >= 0:
             route[large], slots[larger] = -1, -1
         enough = large >= 0 and stops[larger] - starts[larger] >= keep_rows
-        # the larger one alone from its rows, both from the smaller one's, or the smaller one alone
+        # the larger one alone from its rows, or both from the smaller one's
         alone = enough and kept < 0 and pool.n_free[0] > 0
         both = enough and kept >= 0 and pool.n_free[0] > 0
         if alone or both:
@@ -178,13 +177,7 @@ def _add_packed(words, values, a, n, own, tile, scratch):
         for lane in range(FEATURES):
             code = (word >> np.uint64(8 * lane)) & np.uint64(255)
             scratch[np.uint64(256 * lane) + code] += value
-    for lane in range(FEATURES):
-        cells = own[FEATURES * tile + lane]
-        for code in range(cells.shape[0]):
-            value = scratch[256 * lane + code]
-            low = value & np.int64(0xFFFFFFFF)
-            cells[code, 0] += low
-            cells[code, 1] += (value - low) >> np.int64(32)
+    add_packed_tile(scratch, tile, own)
 
 
 @inner
@@ -279,6 +272,18 @@ def _work_on(
 
 
 @inner
+def copy_split(source, i, target, k):
+    """Entry i of some splits to place k of others."""
+    target.score[k] = source.score[i]
+    for c in range(RECORD):
+        target.record[k, c] = source.record[i, c]
+    for c in range(target.left.shape[1]):
+        target.left[k, c] = source.left[i, c]
+    for c in range(target.subset.shape[1]):
+        target.subset[k, c] = source.subset[i, c]
+
+
+@inner
 def _take_best(pool, n_tiles, at, i, found):
     """The best of a node's tiles, to its place."""
     own = pool.found
@@ -286,13 +291,7 @@ def _take_best(pool, n_tiles, at, i, found):
     for tile in range(1, n_tiles):
         if own.score[i + tile] > own.score[best]:
             best = i + tile
-    found.score[at] = own.score[best]
-    for c in range(RECORD):
-        found.record[at, c] = own.record[best, c]
-    for c in range(found.left.shape[1]):
-        found.left[at, c] = own.left[best, c]
-    for c in range(found.subset.shape[1]):
-        found.subset[at, c] = own.subset[best, c]
+    copy_split(own, best, found, at)
 
 
 @inner(forceinline=True)

@@ -198,12 +198,12 @@ def add_up_packed(rows, tasks, pool, lo, hi):
                     for lane in range(FEATURES):
                         code = (word >> np.uint64(8 * lane)) & np.uint64(255)
                         scratch[np.uint64(256 * lane) + code] += value
-                _add_packed(scratch, lo + tile, own)
+                add_packed_tile(scratch, lo + tile, own)
         _finish(tasks, i, pool, first, last)
 
 
 @inner
-def _add_packed(scratch, tile, sums):
+def add_packed_tile(scratch, tile, sums):
     """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
     for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
         own = sums[FEATURES * tile + lane]

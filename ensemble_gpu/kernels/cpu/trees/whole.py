@@ -15,6 +15,7 @@ from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.trees.pair_splits import general_of, search_rows, work_of
 from ensemble_gpu.kernels.cpu.trees.partition import PIECE, copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.pool import (
+    copy_split,
     plan,
     release,
     release_borrowed,
@@ -330,18 +331,6 @@ def _search_by_rows(
         _search_in_general(by_class, rule, rows, which[:m], own_batch, found, node_work, class_work)
 
 
-@inner
-def _copy_split(source, i, target, k):
-    """Entry i of some splits to place k of others."""
-    target.score[k] = source.score[i]
-    for c in range(RECORD):
-        target.record[k, c] = source.record[i, c]
-    for c in range(target.left.shape[1]):
-        target.left[k, c] = source.left[i, c]
-    for c in range(target.subset.shape[1]):
-        target.subset[k, c] = source.subset[i, c]
-
-
 @inner(forceinline=True)
 def _keep_good(m, least_gain, block, pool):
     """Move the nodes that are worth a split to the front; how many."""
@@ -353,7 +342,7 @@ def _keep_good(m, least_gain, block, pool):
             continue
         block.nodes[kept], block.worth[kept] = block.nodes[i], block.worth[i]
         batch.start[kept], batch.stop[kept] = batch.start[i], batch.stop[i]
-        _copy_split(block.found, i, block.found, kept)
+        copy_split(block.found, i, block.found, kept)
         kept += 1
     return kept
 
@@ -376,7 +365,7 @@ def _let_wait(m, least_gain, block, waiting, pool):
                 drop(pool, node)
             continue
         waiting.worth[node] = block.worth[i]
-        _copy_split(block.found, i, waiting.found, node)
+        copy_split(block.found, i, waiting.found, node)
 
 
 @inner
@@ -420,7 +409,7 @@ def _divide_marked(
             if waiting.marked[node] and tree.left[node] == LEAF:
                 block.nodes[m], block.worth[m] = node, waiting.worth[node]
                 block.batch.start[m], block.batch.stop[m] = ranges[0][node], ranges[1][node]
-                _copy_split(waiting.found, node, block.found, m)
+                copy_split(waiting.found, node, block.found, m)
                 m += 1
             node += 1
         if m > 0:
