@@ -148,7 +148,7 @@ def compete(sets: Sequence[DataSet], names: Sequence[str], params: Params, cache
         data = declared.load()
         for name in names:
             who = CONTESTANTS[name]
-            if declared.task not in who.estimators:
+            if declared.task not in who.estimators or not who.fits_in_time(data):
                 continue
             own = {k: v for k, v in params.items() if who.ours and who.takes(declared.task, k)}
             if who.ours:
@@ -222,18 +222,25 @@ def summary_table(task: str, board: Board, n_sets: int) -> str:
     head = [f"{n_sets} sets, {task}", *first, f"{DECISIVE[task]} / {LIGHTGBM}", "worst set",
             "seconds to fit all"]  # fmt: skip
     base = board[LIGHTGBM]
-    return table(head, [[n, *summarise(task, s, base).cells()] for n, s in board.items()])
+    rows = []
+    for name, scores in board.items():
+        some = f" (on {len(scores)} of them)" if len(scores) < n_sets else ""
+        rows.append([name + some, *summarise(task, scores, base).cells()])
+    return table(head, rows)
 
 
 def measure_table(measure: str, board: Board, sets: Sequence[DataSet]) -> str:
-    """A line a set, a column a contestant; the best is bold."""
+    """A line a set, a column a contestant (empty: not fitted); the best is bold."""
     rows = []
     for declared in sets:
-        values = {n: figure(scores[declared.name], measure) for n, scores in board.items()}
-        best = max(values.values()) if measure == "AUC" else min(values.values())
-        cells = [FORMATS[measure].format(value) for value in values.values()]
-        cells = [f"**{c}**" if c == FORMATS[measure].format(best) else c for c in cells]
-        rows.append([declared.name, *cells])
+        values = [
+            figure(scores[declared.name], measure) if declared.name in scores else None
+            for scores in board.values()
+        ]
+        known = [value for value in values if value is not None]
+        best = FORMATS[measure].format(max(known) if measure == "AUC" else min(known))
+        cells = ["" if value is None else FORMATS[measure].format(value) for value in values]
+        rows.append([declared.name, *(f"**{c}**" if c == best else c for c in cells)])
     return table([measure + (" %" if measure == "error" else ""), *board], rows)
 
 
