@@ -17,6 +17,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
 
+from ensemble_gpu.kernels.frontend import Context, Options, pipeline
+
 ENVIRONMENT = "_ZN08NumbaEnv"  # how numba's variables start that point to functions' environments
 NEEDED = ("_optimize_final_module", "_finalize_final_module", "_finalize_specific")
 
@@ -60,11 +62,18 @@ class KernelLibrary(JITCodeLibrary):
 class _Compiler(Compiler):
     library_class: type[JITCodeLibrary]
 
-    def __init__(self, typingctx: Any, targetctx: Any, library: Any, *others: Any) -> None:
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, returns: Any, flags: Any,
+        *others: Any,
+    ) -> None:  # fmt: skip
         if library is None:
             library = self.library_class(targetctx.codegen(), self.library_class.__name__)
             library.enable_object_caching()
-        super().__init__(typingctx, targetctx, library, *others)
+        super().__init__(typingctx, targetctx, library, args, returns, Options(flags), *others)
+        self.state.typingctx = Context(typingctx)
+
+    def define_pipelines(self) -> list[Any]:
+        return [pipeline(self.state)]
 
 
 class KernelCompiler(_Compiler):

@@ -60,10 +60,14 @@ class Counting(NamedTuple):
 UNCOUNTED = Counting(0, 0, False)
 
 
-def counting(largest: int, n_rows: int, counted: bool) -> Counting | None:
-    """For n rows with statistics of up to `largest`; None: they do not fit in one integer."""
-    total, shift = (largest * n_rows).bit_length(), n_rows.bit_length() if counted else 0
-    return Counting(shift, int(counted), total <= 53) if total + shift < 63 else None
+def counting(first: int, second: int, n_rows: int, counted: bool) -> Counting | None:
+    """For n rows with statistics of up to `first` and `second`.
+
+    None: the first statistic and the count do not fit in one integer.
+    """
+    bits, shift = (first * n_rows).bit_length(), n_rows.bit_length() if counted else 0
+    exact = max(bits, (second * n_rows).bit_length()) <= 53
+    return Counting(shift, int(counted), exact) if bits + shift < 63 else None
 
 
 class PairWork(NamedTuple):

@@ -207,8 +207,11 @@ def _counting_for(codes: Codes, sample: Sample, rule: SplitRule) -> Counting | N
     values = sample.values
     n = values.shape[0] if sample.rows is None else len(sample.rows)
     packed = sample.label is None and values.shape[1] == 1
-    largest = 1 << PACK_BITS if packed else int(abs(values).max(initial=0))
-    count = counting(largest, n, rule.min_rows > 1)
+    first, second = (
+        1 << PACK_BITS if packed else int(abs(values[:, column]).max(initial=0))
+        for column in (0, -1)
+    )
+    count = counting(first, second, n, rule.min_rows > 1)
     return UNCOUNTED if count is None and rule.min_rows == 1 else count
 
 

@@ -73,6 +73,7 @@ BOOSTED = {"n_estimators": 2, "max_depth": 6, "early_stopping": False, "max_feat
         RandomForestClassifier(n_estimators=2, random_state=0, max_depth=4, bootstrap=False),
         RandomForestRegressor(n_estimators=2, random_state=0, max_features=2),
         RandomForestRegressor(n_estimators=2, random_state=0),  # draws no features
+        RandomForestRegressor(n_estimators=2, random_state=0, max_features=2, min_samples_leaf=5),
         BoostingClassifier(**BOOSTED),
         BoostingClassifier(**BOOSTED, min_samples_leaf=1, min_hessian=0.0),
         BoostingRegressor(**BOOSTED),
