@@ -8,6 +8,8 @@ lowering them than LLVM on the code. Most of what it does there twice or for not
   what is set.
 - What an operator makes of two numbers is found by trying all that numba knows about it, each time:
   `Context` remembers it.
+- A function that is called with 0 and with n is compiled for both, as if 0 were a type: `Context`
+  takes both for numbers. LLVM knows the 0 again where the function becomes part of its caller.
 - Passes that look for closures, context managers, array expressions and the like find none here:
   `pipeline` is numba's without them. A function that needs one does not compile.
 """
@@ -40,7 +42,7 @@ class Options(Flags):
 
 
 class Context:
-    """A typing context that remembers the types of operations on numbers."""
+    """A typing context that remembers operations on numbers, and compiles for no single value."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -51,7 +53,10 @@ class Context:
     def resolve_function_type(self, function: Any, args: Any, kws: Any) -> Any:
         """The signature of a call."""
         numbers = not kws and all(isinstance(a, types.Number | types.Boolean) for a in args)
-        if not numbers or isinstance(function, types.Dispatcher):
+        if isinstance(function, types.Dispatcher):
+            args = tuple(types.unliteral(a) for a in args)
+            return self._context.resolve_function_type(function, args, kws)
+        if not numbers:
             return self._context.resolve_function_type(function, args, kws)
         key = function, args
         if key not in _KNOWN:

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
 
 from ensemble_gpu.kernels.frontend import NEEDLESS, Context, Options, pipeline
-from ensemble_gpu.kernels.jit import kernel
+from ensemble_gpu.kernels.jit import inner, kernel
 
 NUMBERS = (types.int64, types.uint64, types.float64, types.boolean, types.IntegerLiteral(2))
 
@@ -55,6 +55,19 @@ def test_types_of_operations_are_numbas_the_first_time_and_later(operation):
                 continue
             for _ in range(2):
                 assert own.resolve_function_type(function, (a, b), {}) == expected
+
+
+def test_a_function_that_is_called_with_constants_is_compiled_once():
+    @inner
+    def added(x, y):
+        return x + y
+
+    @kernel
+    def three(x):
+        return added(x, 1) + added(x, 2) + added(x, x)
+
+    assert three(5) == 23
+    assert len(added.overloads) == 1
 
 
 def test_the_passes_are_numbas_without_those_that_find_nothing():

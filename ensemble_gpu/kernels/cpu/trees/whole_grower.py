@@ -158,7 +158,8 @@ class WholeGrower(CpuGrower):
             return None, None, None, node_work(self.width, columns, n), classes
         pool = self._pool(growth, n_nodes, block, words)
         works = works_for(self.codes, self.width, n, workers)
-        generals = generals_for(self.width, columns, workers)
+        sets = bool(self.rule.categorical.any())
+        generals = generals_for(self.width, columns, workers) if sets else None
         return pool, works, generals, None, None
 
     def _most_nodes(self, limits: Any) -> int:
