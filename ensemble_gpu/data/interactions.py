@@ -15,6 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 # Words for all sets of so many features.
 WORDS = {"no_interactions": 1, "pairwise": 2}
 
@@ -35,6 +37,15 @@ class Interactions:
         if tested not in self.known:
             self.known[tested] = self._allowed(tested)
         return self.known[tested]
+
+    def bits(self) -> tuple[np.ndarray, int]:
+        """`sets` as bits of 64-bit words [set, word], none where any will do; and `most`."""
+        words, sets = -(-self.n_features // 64), self.sets or ()
+        bits = np.zeros((len(sets), words), dtype=np.uint64)
+        for i, own in enumerate(sets):
+            for f in own:
+                bits[i, f // 64] |= np.uint64(1 << f % 64)
+        return bits, self.most
 
     def _allowed(self, tested: frozenset[int]) -> tuple[int, ...] | None:
         if self.sets is None:

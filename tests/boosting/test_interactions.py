@@ -11,6 +11,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ensemble_gpu import BaggingRegressor, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.data.interactions import Interactions, read_interactions
+from ensemble_gpu.kernels.cpu.trees.whole_grower import WholeGrower
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest
 from tests.boosters import plain
@@ -241,3 +242,27 @@ def test_what_is_allowed_shrinks_along_a_path():
     assert way == [None, (0, 1, 2, 3), (1, 2, 3), (0, 1, 2)]
     assert all(b is not None and (a is None or set(b) <= set(a)) for a, b in pairwise(way[:3]))
     assert sets.allowed(frozenset([5])) == (4, 5)
+
+
+WIDE_SETS: list[Any] = [
+    "pairwise",
+    "no_interactions",
+    [set(range(60)), set(range(50, 70))],  # more features than a word has bits
+    [{0, 66}, {1, 2, 67}, set(range(3, 66))],
+]
+
+
+@pytest.mark.parametrize("size", [*SIZES, {"max_depth": 5, "max_features": 40}], ids=str)
+@pytest.mark.parametrize("cst", WIDE_SETS, ids=["pairwise", "none", "overlap", "apart"])
+def test_whole_trees_are_those_grown_level_by_level(cst, size, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(5000, 70)).astype(np.float32)
+    X[rng.random(X.shape) < 0.02] = np.nan
+    Z = np.nan_to_num(X)
+    y = Z[:, 0] * Z[:, 66] + Z[:, 1] * Z[:, 67] + np.abs(Z[:, 3] + Z[:, 55]) * Z[:, 65]
+    model = BoostingRegressor(
+        **plain(size, n_estimators=2, interaction_cst=cst, random_state=0, max_bins=64)
+    )
+    whole = model.fit(X, y).model_
+    monkeypatch.setattr(WholeGrower, "grows_whole", lambda self, limits: False)
+    assert model.fit(X, y).model_ == whole

@@ -203,5 +203,5 @@ def test_trees_grow_at_once_but_for_the_sums_that_statistics_in_general_do_not_k
         assert grower.grows_whole(Limits(None, None, 2, 0.0, p)) is pairs
         assert grower.grows_whole(Limits(None, None, 2, 0.0, p - 1)) is (pairs or drawing)
         pairwise = read_interactions("pairwise", p, None)
-        assert not grower.grows_whole(Limits(None, None, 2, 0.0, p, pairwise))
+        assert grower.grows_whole(Limits(None, None, 2, 0.0, p, pairwise)) is pairs
     assert not isinstance(parts_of(CASES[case], ENGINES["reference"])[0].grower, WholeTreeGrower)

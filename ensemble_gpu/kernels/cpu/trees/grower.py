@@ -14,6 +14,7 @@ from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees import (
     class_splits,
+    pair_runs,
     pair_splits,
     partition,
     splits,
@@ -129,11 +130,6 @@ class CpuGrower:
         self.moves = 0
 
     @property
-    def fast(self) -> bool:
-        """Whether the sums of a large node are taken eight codes a word."""
-        return self.plain and self.matrix.dtype == np.uint8
-
-    @property
     def rows(self) -> Rows:
         return Rows(self.codes, self.order, self.label, self.values, self.width)
 
@@ -184,7 +180,7 @@ class CpuGrower:
 
     def split(self, frontier: Frontier) -> Splits:
         nodes = frontier.nodes
-        if self.packed and not self.fast:
+        if self.packed:
             self._unpack()
         found = Found(len(nodes), self.rule, self.n_stats, self.width)
         size = self.stop[nodes] - self.start[nodes]
@@ -221,20 +217,11 @@ class CpuGrower:
         own_batch = batch._replace(
             whole=batch.whole[at], bounds=batch.bounds[at], key=batch.key[at]
         )
-        units = self.codes.shape[1] // 8 if self.fast else self.p
-        threads = min(self._threads(int(size[build[:, 0]].sum()) + len(at), self.p), units)
+        threads = min(self._threads(int(size[build[:, 0]].sum()) + len(at), self.p), self.p)
         own = [Found(len(at), self.rule, self.n_stats, self.width) for _ in range(threads)]
 
         def run(t: int) -> None:
-            lo, hi = units * t // threads, units * (t + 1) // threads
-            if self.fast:
-                self._add_words(tasks, lo, hi)
-                pair_splits.search_pairs(
-                    self.scoring, pair_splits.UNCOUNTED, kept.pool, slots, own_batch, 8 * lo,
-                    min(8 * hi, self.p), own[t].arrays,
-                    pair_splits.work_for(self.codes, self.width, 0),
-                )  # fmt: skip
-                return
+            lo, hi = self.p * t // threads, self.p * (t + 1) // threads
             sums.add_up(self.rows, self.scoring.counted, tasks, kept.pool, lo, hi)
             splits.search_sums(
                 self.scoring, kept.pool, slots, own_batch, lo, hi, own[t].arrays,
@@ -246,16 +233,6 @@ class CpuGrower:
             own[0].take(other, other.score > own[0].score)
         found.put(at, own[0])
 
-    def _add_words(self, tasks: Tasks, lo: int, hi: int) -> None:
-        """Add up tiles lo ... hi - 1 of nodes with two statistics."""
-        rows = self.rows._replace(codes=self.codes.view(np.uint64))
-        if len(self.label):
-            sums.add_up_classes(rows, tasks, self.kept.pool, lo, hi)
-        elif self.packed:
-            sums.add_up_packed(rows, tasks, self.kept.pool, lo, hi)
-        else:
-            sums.add_up_moments(rows, tasks, self.kept.pool, lo, hi)
-
     def _split_rows(self, at: np.ndarray, batch: NodeBatch, found: Found) -> None:
         """Splits of the nodes at these places of the frontier, straight from their rows."""
         size = (batch.stop - batch.start)[at]
@@ -266,10 +243,10 @@ class CpuGrower:
             own = batch._replace(features=batch.features[which]) if drawn else batch
             if self.plain:
                 split = pair_splits.split_wide_pairs if width > WIDE else pair_splits.split_pairs
-                pair_work = pair_splits.work_for(self.codes, width, largest)
+                pair_work = pair_runs.work_for(self.codes, width, largest)
                 split(
                     self.scoring,
-                    pair_splits.UNCOUNTED,
+                    pair_runs.UNCOUNTED,
                     self.rows,
                     which,
                     own,

@@ -14,23 +14,16 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import share
-from ensemble_gpu.kernels.cpu.trees.pair_splits import (
-    general_of,
-    judge_of,
-    kept_runs,
-    offer_to,
-    pair,
-    pair_node,
-    work_of,
-)
+from ensemble_gpu.kernels.cpu.trees.meetings import n_listed
+from ensemble_gpu.kernels.cpu.trees.pair_runs import general_of, kept_runs, pair, work_of
+from ensemble_gpu.kernels.cpu.trees.pair_scores import judge_of, offer_to, pair_node
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
-from ensemble_gpu.kernels.cpu.trees.sums import add_packed_tile
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays
 from ensemble_gpu.kernels.jit import inner
 from ensemble_gpu.kernels.tree_protocol import NEVER
 
 # Rows whose codes are fetched at once: they stay in the second-level cache while tiles take turns.
-# Fewer than PACK_ROWS of sums.py, so that packed values do not overflow.
+# FETCHED times 2^PACK_BITS < 2^31: neither half of the sums of packed values can overflow.
 FETCHED = 2048
 # Tasks a worker that need not be cut into parts.
 ENOUGH = 4
@@ -103,8 +96,11 @@ def release_unclaimed(pool, first, stop):
 
 
 @inner(forceinline=True)
-def plan(pool, nodes, m, ranges):
-    """Tasks for the sums of the large ones among the m nodes of a block; how many."""
+def plan(pool, nodes, m, ranges, features, p):
+    """Tasks for the sums of the large ones among the m nodes of a block; how many.
+
+    Sums are of all p features: a node that tries less than half of them goes without.
+    """
     tasks, route, slots, inherited = pool.tasks, pool.route, pool.slot, pool.inherited
     starts, stops, keep_rows = ranges[0], ranges[1], pool.keep_rows
     n, i = 0, 0
@@ -127,6 +123,9 @@ def plan(pool, nodes, m, ranges):
         if large >= 0:
             route[large], slots[larger] = -1, -1
         enough = large >= 0 and stops[larger] - starts[larger] >= keep_rows
+        if enough:
+            own = large if features.shape[0] > 1 else 0
+            enough = 2 * n_listed(features, own) >= p
         # the larger one alone from its rows, or both from the smaller one's
         alone = enough and kept < 0 and pool.n_free[0] > 0
         both = enough and kept >= 0 and pool.n_free[0] > 0
@@ -167,6 +166,18 @@ def _fetch(words, order, a, n, lo, hi, block):
 
 
 @inner
+def _add_packed_tile(scratch, tile, sums):
+    """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
+    for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
+        own = sums[FEATURES * tile + lane]
+        for code in range(own.shape[0]):
+            value = scratch[256 * lane + code]
+            low = value & np.int64(0xFFFFFFFF)
+            own[code, 0] += low
+            own[code, 1] += (value - low) >> np.int64(32)
+
+
+@inner
 def _add_packed(words, values, a, n, own, tile, scratch):
     """Add n packed values, both halves at once; they are taken apart before they can overflow."""
     for k in range(scratch.shape[0]):
@@ -177,7 +188,7 @@ def _add_packed(words, values, a, n, own, tile, scratch):
         for lane in range(FEATURES):
             code = (word >> np.uint64(8 * lane)) & np.uint64(255)
             scratch[np.uint64(256 * lane) + code] += value
-    add_packed_tile(scratch, tile, own)
+    _add_packed_tile(scratch, tile, own)
 
 
 @inner
@@ -232,12 +243,13 @@ def _build(rows, words, count, task, lo, hi, pool, worker):
 def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, work, general):
     """Best splits of the node at place `at` on tiles lo ... hi - 1; `own`: its row of features."""
     features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count)
-    drawn = features.shape[1] < p
+    n = n_listed(features, own)
+    drawn = n < p
     for tile in range(lo, hi):
         i, best, start = first + tile, NEVER, FEATURES * tile
         for c in range(RECORD):
             found.record[i, c] = -1
-        for j in range(features.shape[1] if drawn else min(FEATURES, p - start)):
+        for j in range(n if drawn else min(FEATURES, p - start)):
             f = features[own, j] if drawn else start + j
             if drawn and (f < start or f >= start + FEATURES):
                 continue

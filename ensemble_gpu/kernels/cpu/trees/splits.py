@@ -15,6 +15,7 @@ from ensemble_gpu.kernels.cpu.trees.class_splits import (
     left_sums,
     present_classes,
 )
+from ensemble_gpu.kernels.cpu.trees.meetings import n_listed
 from ensemble_gpu.kernels.cpu.trees.rows import SMALL, WIDE
 from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
 from ensemble_gpu.kernels.cpu.trees.sums import add
@@ -139,7 +140,7 @@ def search_nodes(rule, rows, which, batch, found, work):
         a, n = batch.start[i], batch.stop[i] - batch.start[i]
         node = Node(batch.whole[i], batch.bounds[i], batch.key[i])
         best = Best(found.score[i : i + 1], found.record[i], found.left[i], found.subset[i])
-        for j in range(features.shape[1]):
+        for j in range(n_listed(features, own)):
             f = features[own, j]
             m = _runs(rows, a, n, np.uint64(f), rule.counted, work)
             try_feature(rule, f, work.runs, m, node, n_codes, best)
@@ -165,7 +166,7 @@ def search_class_nodes(rule, rows, which, batch, found, work, classes):
         small, q, weight, at_feature = n <= SMALL, np.int64(0), np.int64(0), np.int64(-1)
         if small:
             q, weight = present_classes(label, a, n, batch.whole[i], classes)
-        for j in range(features.shape[1]):
+        for j in range(n_listed(features, own)):
             f = features[own, j]
             if small:
                 sorted_keys(codes, order, a, n, np.uint64(f), keys, rank, places)

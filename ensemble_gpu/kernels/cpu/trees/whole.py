@@ -6,14 +6,13 @@ for each other's turn at its lock, and the steps of a boosted tree are too short
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import share
-from ensemble_gpu.kernels.cpu.trees.pair_splits import general_of, search_rows, work_of
-from ensemble_gpu.kernels.cpu.trees.partition import PIECE, copy_rows, move_rows
+from ensemble_gpu.kernels.cpu.trees.meetings import list_allowed, note_test
+from ensemble_gpu.kernels.cpu.trees.pair_runs import general_of, work_of
+from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
+from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.pool import (
     copy_split,
     plan,
@@ -25,127 +24,19 @@ from ensemble_gpu.kernels.cpu.trees.pool import (
 )
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
 from ensemble_gpu.kernels.cpu.trees.splits import search_class_nodes, search_nodes
+from ensemble_gpu.kernels.cpu.trees.whole_arrays import BLOCK, PIECE_ROWS
 from ensemble_gpu.kernels.host.criteria import write_gains
 from ensemble_gpu.kernels.host.nodes import list_open, mark_best, write_children, write_features
-from ensemble_gpu.kernels.host.records import RECORD, FoundArrays, NodeBatch
+from ensemble_gpu.kernels.host.records import FEATURE, NodeBatch
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
 
-# Nodes that are split at once: what is known of them for a while stays small. Even, so that
-# siblings stay together.
-BLOCK = 4096
-# Rows of a node that one worker sorts at once.
-PIECE_ROWS = 8192
 # Rows times features, or rows to be moved, below which a second thread costs more than it brings.
 SHARED_CELLS = 20_000
 SHARED_ROWS = 10_000
 # Of the leaves to come this share is split at once, the best first: with more, nodes are searched
 # that are cut off again.
 SPECULATION = 8
-
-
-class Growth(NamedTuple):
-    """How the tree grows: k of p features drawn for a node; when to stop (-1: no limit).
-
-    `by_class`: rows are classes without conditions, which have a search of their own.
-
-    A gain of the share `rounding` of a node's score counts as 0. Every `tidy` levels codes are laid
-    out anew.
-    """
-
-    p: int
-    k: int
-    by_class: bool
-    least_rows: int
-    max_depth: int
-    max_leaves: int
-    least_gain: float
-    rounding: float
-    tidy: int
-
-
-class Layout(NamedTuple):
-    """Codes and targets in the order of the nodes: row t of `laid` is row place[t] of the matrix.
-
-    Before that, row r of the codes as they are is row place[r] of the matrix.
-
-    `words` are the codes as they are first, `matrix_words` and `laid_words` those of the matrix and
-    laid out, all eight bytes at once. `target` belongs to
-    the rows as they are first, `targets` to the matrix, `laid_target` to the rows laid out anew;
-    so do `cells` and `laid_cells`, all codes in one dimension; `steps` and `laid_steps` are between
-    rows and codes.
-    """
-
-    words: np.ndarray
-    matrix_words: np.ndarray
-    laid_words: np.ndarray
-    laid: np.ndarray
-    place: np.ndarray
-    target: np.ndarray
-    targets: np.ndarray
-    laid_target: np.ndarray
-    cells: np.ndarray
-    laid_cells: np.ndarray
-    steps: tuple[int, int]
-    laid_steps: tuple[int, int]
-
-
-class Block(NamedTuple):
-    """Scratch arrays for the nodes of a block, and the pieces that rows are moved in.
-
-    `features` has room for those that the nodes draw.
-    """
-
-    nodes: np.ndarray
-    pending: np.ndarray
-    which: np.ndarray
-    features: np.ndarray
-    keys: np.ndarray
-    worth: np.ndarray
-    n_left: np.ndarray
-    batch: NodeBatch
-    found: FoundArrays
-    pieces: np.ndarray
-
-
-def found_for(n: int, columns: int, words: int) -> FoundArrays:
-    return FoundArrays(
-        np.full(n, NEVER), np.full((n, RECORD), -1), scratch_array((n, columns), np.int64),
-        np.zeros((n, words), dtype=np.uint64),
-    )  # fmt: skip
-
-
-def block_of(n: int, n_rows: int, columns: int, words: int, n_features: int) -> Block:
-    kind = np.int64
-    batch = NodeBatch(
-        np.empty(n, kind), np.empty(n, kind), np.zeros((0, 0), dtype=kind),
-        np.empty((n, columns), kind), np.empty((n, 2)), np.empty(n, np.uint64),
-    )  # fmt: skip
-    return Block(
-        np.empty(n, kind), np.empty(n, kind), np.empty(n, kind),
-        scratch_array((n_features,), kind), np.empty(n, np.uint64), np.empty(n),
-        np.empty(n, kind), batch, found_for(n, columns, words),
-        np.empty((n + n_rows // PIECE_ROWS + 1, PIECE), kind),
-    )  # fmt: skip
-
-
-class Waiting(NamedTuple):
-    """Of nodes that may be split later, the best first: what a split adds, and the split."""
-
-    worth: np.ndarray
-    marked: np.ndarray
-    found: FoundArrays
-
-
-def waiting_for(n: int, columns: int, words: int) -> Waiting:
-    """For up to n nodes."""
-    return Waiting(
-        scratch_array((n,), np.float64), scratch_array((n,), np.bool_),
-        FoundArrays(
-            scratch_array((n,), np.float64), scratch_array((n, RECORD), np.int64),
-            scratch_array((n, columns), np.int64), scratch_array((n, words), np.uint64),
-        ),
-    )  # fmt: skip
 
 
 @inner(inline="always")
@@ -237,6 +128,7 @@ def _search(
     ranges,
     tree,
     block,
+    meetings,
     pool,
     works,
     generals,
@@ -249,12 +141,19 @@ def _search(
     """
     nodes, pending, found, batch = block.nodes, block.pending, block.found, block.batch
     _describe(rule, m, ranges, tree, block)
-    n, n_tiles = m, words.shape[1]
+    n, n_tiles, limited = m, words.shape[1], meetings.tested.shape[1] > 0
     for first in range(0, growth.p, growth.k):
         tried = min(growth.k, growth.p - first)
-        rows_of_features = n if growth.k < growth.p else 1
+        rows_of_features = n if growth.k < growth.p or limited else 1
         features = block.features[: rows_of_features * tried].reshape(rows_of_features, tried)
-        if growth.k < growth.p:
+        if limited:
+            for i in range(n):
+                node = nodes[pending[i]]
+                list_allowed(
+                    meetings, node, growth.p, tree.key[node : node + 1], first, growth.k,
+                    features[i : i + 1],
+                )  # fmt: skip
+        elif growth.k < growth.p:
             for i in range(n):
                 block.keys[i] = tree.key[nodes[pending[i]]]
             write_features(block.keys[:n], growth.p, first, features)
@@ -264,7 +163,7 @@ def _search(
         own = NodeBatch(batch.start, batch.stop, features, batch.whole, batch.bounds, batch.key)
         if pool is not None:
             if first == 0:
-                n_tasks = plan(pool, nodes, m, ranges)
+                n_tasks = plan(pool, nodes, m, ranges, features, growth.p)
                 if n_tasks > 0:
                     crew = crews[0 if _task_rows(pool, n_tasks) * growth.p > SHARED_CELLS else 1]
                     search_pool(
@@ -369,7 +268,7 @@ def _let_wait(m, least_gain, block, waiting, pool):
 
 
 @inner
-def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool):
+def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool):
     """Split the first m nodes of a block; their children are nodes `last` and on."""
     start, stop = ranges
     batch, record, n_left = block.batch, block.found.record, block.n_left
@@ -391,15 +290,17 @@ def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, bloc
         child, middle = last + 2 * i, batch.start[i] + n_left[i]
         start[child], stop[child] = batch.start[i], middle
         start[child + 1], stop[child + 1] = middle, batch.stop[i]
+        node = block.nodes[i]
+        for both in range(child, child + 2):
+            note_test(meetings, node, both, record[i, FEATURE])
         if pool is not None:
-            node = block.nodes[i]
             pool.inherited[child], pool.inherited[child + 1] = pool.slot[node], -1
             pool.slot[node] = pool.slot[child] = pool.slot[child + 1] = -1
 
 
 @inner(forceinline=True)
 def _divide_marked(
-    crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
+    crews, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool, waiting
 ):
     """Split the nodes that wait and are marked; how many nodes there are then."""
     node, known = np.int64(0), last
@@ -413,7 +314,10 @@ def _divide_marked(
                 m += 1
             node += 1
         if m > 0:
-            _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool)
+            _divide(
+                crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, meetings,
+                pool,
+            )  # fmt: skip
             last += 2 * m
     for child in range(known, last):
         waiting.worth[child] = NEVER
@@ -422,8 +326,8 @@ def _divide_marked(
 
 @kernel
 def grow_whole(
-    crew, alone, rule, count, rows, layout, others, growth, ranges, tree, block, pool, works,
-    generals, node_work, class_work, waiting,
+    crew, alone, rule, count, rows, layout, others, growth, ranges, tree, block, meetings, pool,
+    works, generals, node_work, class_work, waiting,
 ):  # fmt: skip
     """Grow from the root at place 0 of the arrays of `tree`, which have room.
 
@@ -462,8 +366,8 @@ def grow_whole(
             if m == 0:
                 continue
             _search(
-                crews, rule, count, rows, words, growth, m, ranges, tree, block, pool, works,
-                generals, node_work, class_work,
+                crews, rule, count, rows, words, growth, m, ranges, tree, block, meetings, pool,
+                works, generals, node_work, class_work,
             )  # fmt: skip
             write_gains(
                 rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth
@@ -472,7 +376,10 @@ def grow_whole(
                 _let_wait(m, growth.least_gain, block, waiting, pool)
             else:
                 m = _keep_good(m, growth.least_gain, block, pool)
-                _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, pool)
+                _divide(
+                    crews, m, cells, steps, rule, rows, others, ranges, last, tree, block,
+                    meetings, pool,
+                )  # fmt: skip
                 last += 2 * m
         if pool is not None:
             release_unclaimed(pool, first, end)
@@ -482,7 +389,8 @@ def grow_whole(
             fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)
             mark_best(tree.left, tree.key, waiting.worth, growth.max_leaves, fresh, waiting.marked)
             last = _divide_marked(
-                crews, cells, steps, rule, rows, others, ranges, last, tree, block, pool, waiting
-            )
+                crews, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool,
+                waiting,
+            )  # fmt: skip
         first = end
     return last, moved

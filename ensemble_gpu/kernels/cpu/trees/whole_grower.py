@@ -14,7 +14,7 @@ from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees.class_splits import class_work
 from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
-from ensemble_gpu.kernels.cpu.trees.pair_splits import (
+from ensemble_gpu.kernels.cpu.trees.pair_runs import (
     UNCOUNTED,
     Counting,
     counting,
@@ -24,13 +24,14 @@ from ensemble_gpu.kernels.cpu.trees.pair_splits import (
 from ensemble_gpu.kernels.cpu.trees.pool import Pool, pool_for
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
 from ensemble_gpu.kernels.cpu.trees.splits import node_work
-from ensemble_gpu.kernels.cpu.trees.whole import (
+from ensemble_gpu.kernels.cpu.trees.whole import grow_whole
+from ensemble_gpu.kernels.cpu.trees.whole_arrays import (
     BLOCK,
     Growth,
     Layout,
     block_of,
     found_for,
-    grow_whole,
+    meetings_of,
     waiting_for,
 )
 from ensemble_gpu.kernels.host.nodes import NodeArrays
@@ -105,7 +106,7 @@ class WholeGrower(CpuGrower):
     def grows_whole(self, limits: Any) -> bool:
         # in general sums are not kept: only where each node tries a few features
         few = self.threads == 1 and limits.n_features < self.p
-        return limits.interactions is None and (self.count is not None or few)
+        return self.count is not None or few
 
     def grow_whole(
         self, limits: Any, rounding: float, root: NodeArrays
@@ -123,10 +124,13 @@ class WholeGrower(CpuGrower):
         block = min(BLOCK, n_nodes + n_nodes % 2)
         limited = growth.max_leaves >= 0
         waiting = waiting_for(n_nodes if limited else 0, columns, words)
-        layout, room = self._layout(), self._room(growth, block)
+        none = np.zeros((0, 0), dtype=np.uint64), 0
+        sets, most = none if limits.interactions is None else limits.interactions.bits()
+        layout, room = self._layout(), self._room(growth, block, sets.shape[1] > 0)
         m, moved = self.run.call(
             grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others,
             growth, (start, stop), tree, block_of(block, n, columns, words, room),
+            meetings_of(sets, most, n_nodes, self.p),
             *self._work(growth, n_nodes, block, words), waiting,
         )  # fmt: skip
         if moved:
@@ -137,9 +141,9 @@ class WholeGrower(CpuGrower):
         return grown, waiting.marked[:m] if limited else None
 
     @staticmethod
-    def _room(growth: Growth, block: int) -> int:
+    def _room(growth: Growth, block: int, limited: bool) -> int:
         """Features that the nodes of a block may draw."""
-        return growth.k * (block if growth.k < growth.p else 1)
+        return growth.k * (block if growth.k < growth.p or limited else 1)
 
     def _growth(self, limits: Any, rounding: float) -> Growth:
         most = -1 if limits.max_leaves is None else limits.max_leaves

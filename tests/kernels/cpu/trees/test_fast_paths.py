@@ -19,17 +19,15 @@ from ensemble_gpu import (
     RandomForestRegressor,
 )
 from ensemble_gpu.kernels.cpu.trees import pair_splits, splits, whole_grower
-from tests.boosters import plain
 
 # Rows of a sample whose large nodes keep their sums (KEEP_ROWS and KEEP_SAMPLE of
 # kernels/cpu/trees/grower.py), and of one whose nodes do not.
 LARGE, SMALL = 10_000, 3000
 
-# Whole trees; large and small nodes of two statistics; large and small nodes in general; small
-# nodes of several classes.
+# Whole trees; nodes of two statistics with codes of more than a byte, few and many of them; large
+# and small nodes in general; small nodes of several classes.
 KERNELS = (
     (whole_grower, "grow_whole"),
-    (pair_splits, "search_pairs"),
     (pair_splits, "split_pairs"),
     (pair_splits, "split_wide_pairs"),
     (splits, "search_sums"),
@@ -82,6 +80,7 @@ BOOSTED = {"n_estimators": 2, "max_depth": 6, "early_stopping": False, "max_feat
         BoostingRegressor(**BOOSTED, max_leaf_nodes=40),
         BoostingRegressor(**BOOSTED, monotonic_cst=[1, 0, 0, 0, 0, 0]),
         BoostingRegressor(**BOOSTED, categorical_features=[5]),
+        BoostingRegressor(**BOOSTED, interaction_cst="pairwise"),
     ],
     ids=str,
 )
@@ -95,13 +94,6 @@ def test_a_tree_of_two_statistics_is_one_compiled_call(estimator, n, calls):
 def test_several_classes_of_a_forest_are_one_compiled_call_a_tree(calls):
     RandomForestClassifier(n_estimators=2, random_state=0).fit(*rows(LARGE, 3))
     assert calls == 2 * ["grow_whole"]
-
-
-def test_interactions_are_searched_node_by_node_as_pairs(calls):
-    params = plain(n_estimators=2, max_depth=6, interaction_cst="pairwise")
-    BoostingRegressor(**params).fit(*rows(LARGE))
-    assert "split_pairs" in calls
-    assert "grow_whole" not in calls
 
 
 def test_more_codes_than_a_byte_holds_are_pairs_without_words(calls):
