@@ -55,6 +55,7 @@ class Gradients:
         self.heaviest = None if problem.weights is None else xp.max(problem.weights)
         self.zero = where.full(0.0)
         self.present = _present(problem.weights, xp)
+        self.present_rows = None if self.present is None else xp.nonzero(self.present)[0]
         self.flat = False
         self._drawn: tuple[int, Any] | None = None
 
@@ -202,7 +203,7 @@ class Gradients:
         xp = self.engine.where.xp
         counts = self._counts()
         if counts is None:
-            return None if self.present is None else xp.nonzero(self.present)[0]
+            return self.present_rows
         return xp.nonzero(counts if self.present is None else (counts > 0) & self.present)[0]
 
     def _check_finite(self, *derivatives: float) -> None:

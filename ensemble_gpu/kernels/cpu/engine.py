@@ -25,10 +25,11 @@ from ensemble_gpu.kernels.cpu import (
     requantise,
     rowwise,
     score,
+    walk,
 )
 from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.gaps import gaps
-from ensemble_gpu.kernels.cpu.layouts import by_column, column
+from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
 from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
@@ -248,7 +249,13 @@ class CpuEngine:
         return packed.reshape(-1, 1)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
-        return trees.leaves(codes, tree, self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD))
+        run = self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD)
+        if tree.subset.shape[1]:
+            return trees.leaves(codes, tree, run)
+        out = np.empty(codes.n_rows, dtype=np.int64)
+        arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right
+        run.call(walk.walk, by_row(codes), arrays, codes.width - 1, out)
+        return out
 
     def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
         sums = np.zeros((n, values.shape[1]), dtype=np.int64)
