@@ -158,19 +158,27 @@ class Gradients:
         """Move F and pack the gradients of all rows at once, if the engine can; else None."""
         if not isinstance(self.format, Packed) or self.problem.loss.kernel is None:
             return None
-        if self.pending is not None and not isinstance(self.pending[0], LookedUp):
-            self.settle()
+        move = self._lookup()
         weights, taken = self.format.weights, self._counts()
         if self.sampling.draws is not None and self.sampling.draws.bounds is not None:
             weights, taken = self._taking_part(slice(0, self.n_rows)), None
         problem, flat = self.problem, self.flat or self.step != "newton"
-        move = None if self.pending is None else self.pending[0].lookup(self.pending[1])
         return self.engine.gradient_pass(
             GradientPass(
                 problem.loss, problem.y, self.F, self.packed, self.units, problem.joint, flat,
                 weights, taken, move,
             )
         )  # fmt: skip
+
+    def _lookup(self) -> tuple[Any, np.ndarray] | None:
+        """The move that F has not made yet; it is made at once if leaves cannot be looked up."""
+        if self.pending is None:
+            return None
+        leaves, values = self.pending
+        if isinstance(leaves, LookedUp):
+            return leaves.lookup(values)
+        self.settle()
+        return None
 
     def _refresh(self) -> tuple[float, float]:
         """Gradients of all rows; their largest |g| and h."""

@@ -50,7 +50,14 @@ def settings_of(work: GradientPass) -> tuple[Any, ...]:
     taken = np.zeros(0, dtype=np.bool_) if work.taken is None else work.taken
     # nothing is below the bounds of units that are not known yet, 0
     per, most = zip(*((1.0 / u if u else 1.0, u * 2.0**PACK_BITS) for u in work.units), strict=True)
-    return index, np.ascontiguousarray(table), Part(weights, taken), Units(*per, *most), tables(), work.packed
+    return (
+        index,
+        np.ascontiguousarray(table),
+        Part(weights, taken),
+        Units(*per, *most),
+        tables(),
+        work.packed,
+    )
 
 
 def tops_for(workers: int) -> np.ndarray:
