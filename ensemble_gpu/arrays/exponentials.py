@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ensemble_gpu.arrays.namespace import locate
 
 Exp = Callable[[Any], Any]
@@ -17,6 +19,9 @@ Exp = Callable[[Any], Any]
 def largest_exponent(finfo: Any) -> float:
     """532 (66 in float32): e^x is far from overflow, and so are sums of it over rows."""
     return float(int(0.75 * math.log(float(finfo.max))))
+
+
+LARGEST_EXPONENT = largest_exponent(np.finfo(np.float64))
 
 
 def bounded(x: Any) -> Any:

@@ -1,7 +1,9 @@
 """Gradients of any loss at the training rows, as integers, anew each round.
 
 Round t: g_i = w_i l'(y_i, F_i) and h_i = w_i l''(y_i, F_i) (Newton) or w_i (least squares) become
-integers relative to the largest of the round (boosting/integers.py).
+integers relative to the largest of the round (boosting/integers.py). An engine that has the loss
+as a kernel does all of it in one pass over the rows (`GradientPass`); else array calls do, block
+by block, with the same bits.
 
 Leaf values are rounded to multiples of a power of two so small that F, a float64, is an exact sum
 of them: F does not depend on the order of anything, and staged predictions end in the prediction.
@@ -14,59 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.boosting.integers import Fine, format_for, unit_of
-from ensemble_gpu.data.sampling import Draws
-from ensemble_gpu.kernels.protocol import Codes, Engine
-from ensemble_gpu.learners.protocol import Leaves
-from ensemble_gpu.losses import Loss
+from ensemble_gpu.boosting.integers import Fine, Packed, format_for, unit_of
+from ensemble_gpu.boosting.problem import Problem, Sampling
+from ensemble_gpu.kernels.protocol import Codes, Engine, GradientPass
+from ensemble_gpu.learners.protocol import Leaves, LookedUp
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
 VALUE_BITS = 40
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is to be minimised: the mean of w_i loss(y_i, F_i), from F = `start` + `offset` on.
-
-    `y` is [rows], or [outputs, rows] where every output has a target of its own; `weights` is None
-    or [rows]; `scale` a power of two, the order of magnitude of F; `offset` None or
-    [outputs, rows].
-    """
-
-    loss: Loss
-    y: Any
-    weights: Any | None
-    start: np.ndarray
-    scale: float
-    offset: Any | None = None
-
-    @property
-    def joint(self) -> bool:
-        """Several outputs share a target: the loss takes F as [rows, outputs]."""
-        return self.y.ndim == 1 and len(self.start) > 1
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Each row takes part in a round with probability `share`, one of weight 3 as three rows do.
-
-    `draws` are the rows to draw from (data/sampling.py); None: all take part.
-    """
-
-    share: float
-    seed: int
-    draws: Draws | None = None
-
-    def counts(self, round_: int, rows: slice) -> Any | None:
-        """How often each row of a slice takes part in a round; None: all as they are."""
-        if self.draws is None:
-            return None
-        return self.draws.counts(self.seed, round_, rows, self.share)
 
 
 class Gradients:
@@ -94,7 +55,9 @@ class Gradients:
         self.heaviest = None if problem.weights is None else xp.max(problem.weights)
         self.zero = where.full(0.0)
         self.present = _present(problem.weights, xp)
+        self.present_rows = None if self.present is None else xp.nonzero(self.present)[0]
         self.flat = False
+        self._drawn: tuple[int, Any] | None = None
 
     def rounded(self, values: np.ndarray) -> np.ndarray:
         """Leaf values as F can add them up exactly."""
@@ -174,19 +137,54 @@ class Gradients:
     def _taking_part(self, rows: slice) -> Any | None:
         """Weight of every row in this round: its sample weight, as far as it was drawn."""
         weights = None if self.format.weights is None else self.format.weights[rows]
-        counts = self.sampling.counts(self.round, rows)
+        counts = self._counts()
         if counts is None:
             return weights
+        counts = counts[rows]
         xp, fine = self.engine.where.xp, isinstance(self.format, Fine)
         if weights is None:
             return xp.astype(counts, xp.int64 if fine else xp.float64)
-        if self.sampling.draws is not None and self.sampling.draws.whole:
+        if self.sampling.whole:
             return counts if fine else xp.astype(counts, xp.float64) / self.heaviest
         return xp.where(counts > 0, weights, xp.zeros_like(weights))
 
+    def _counts(self) -> Any | None:
+        """How often each row takes part in this round; None: all as they are."""
+        if self._drawn is None or self._drawn[0] != self.round:
+            self._drawn = self.round, self.sampling.counts(self.round)
+        return self._drawn[1]
+
+    def _pass(self) -> tuple[float, float] | None:
+        """Move F and pack the gradients of all rows at once, if the engine can; else None."""
+        if not isinstance(self.format, Packed) or self.problem.loss.kernel is None:
+            return None
+        move = self._lookup()
+        weights, taken = self.format.weights, self._counts()
+        if self.sampling.draws is not None and self.sampling.draws.bounds is not None:
+            weights, taken = self._taking_part(slice(0, self.n_rows)), None
+        problem, flat = self.problem, self.flat or self.step != "newton"
+        return self.engine.gradient_pass(
+            GradientPass(
+                problem.loss, problem.y, self.F, self.packed, self.units, problem.joint, flat,
+                weights, taken, move,
+            )
+        )  # fmt: skip
+
+    def _lookup(self) -> tuple[Any, np.ndarray] | None:
+        """The move that F has not made yet; it is made at once if leaves cannot be looked up."""
+        if self.pending is None:
+            return None
+        leaves, values = self.pending
+        if isinstance(leaves, LookedUp):
+            return leaves.lookup(values)
+        self.settle()
+        return None
+
     def _refresh(self) -> tuple[float, float]:
         """Gradients of all rows; their largest |g| and h."""
-        largest = self.by_block(self._refresh_rows)
+        tops = self._pass()
+        largest = self.by_block(self._refresh_rows) if tops is None else [tops]
+        self.pending = None
         for tops in largest:  # before max, which overlooks a NaN that is not the first
             self._check_finite(*tops)
         top_g, top_h = (max(values) for values in zip(*largest, strict=True))
@@ -196,7 +194,6 @@ class Gradients:
         """Integers of a new round; False where g vanishes."""
         self.flat = False
         top_g, top_h = self._refresh()
-        self.pending = None
         if top_h == 0.0 < top_g:  # no second derivative anywhere: least squares for this round
             self.flat = True
             top_g, top_h = self._refresh()
@@ -205,15 +202,16 @@ class Gradients:
         units = unit_of(top_g, self.format.bits), unit_of(top_h, self.format.bits)
         if units != self.units:
             self.units = units
-            self.by_block(self._pack_rows)
+            if self._pass() is None:
+                self.by_block(self._pack_rows)
         return True
 
     def drawn(self) -> Any | None:
         """Positions of the rows that take part in this round; None: all."""
         xp = self.engine.where.xp
-        counts = self.sampling.counts(self.round, slice(0, self.n_rows))
+        counts = self._counts()
         if counts is None:
-            return None if self.present is None else xp.nonzero(self.present)[0]
+            return self.present_rows
         return xp.nonzero(counts if self.present is None else (counts > 0) & self.present)[0]
 
     def _check_finite(self, *derivatives: float) -> None:

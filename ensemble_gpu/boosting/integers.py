@@ -1,6 +1,6 @@
 """Gradients as integers: two formats for the rebuild strategy.
 
-Packed  w g and w h of a row in one 64-bit integer, PACK_BITS bits each, relative to the largest of
+Packed  -w g and w h of a row in one 64-bit integer, PACK_BITS bits each, relative to the largest of
         the round: one addition serves both. For many rows; their rounding errors cancel.
 Fine    g and h with 30 bits each, relative to the largest, times an integer weight: for few rows,
         where each counts. A row of weight 3 is three rows, exactly.
@@ -39,7 +39,7 @@ class Format(Protocol):
         ...
 
     def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
-        """Integers [.., rows] of weighed g and h; `part` is the rows' weight in this round.
+        """Integers [.., rows] of weighed -g and h; `part` is the rows' weight in this round.
 
         They may be written into `out`.
         """
@@ -68,7 +68,7 @@ def unit_of(largest: float, bits: int) -> float:
 
 
 class Packed:
-    """g in the upper half of an integer, h in the lower; weights are floats of at most 1."""
+    """-g in the upper half of an integer, h in the lower; weights are floats of at most 1."""
 
     bits, planes = PACK_BITS, 1
 
@@ -82,21 +82,22 @@ class Packed:
         return a if part is None else a * part[None, :]
 
     def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
-        return self.engine.pack(g, h, *units, out)
+        return self.engine.pack(g, h, -units[0], units[1], out)
 
     def integers(self, g: Any, part: Any | None, unit: float) -> Any:
         xp = self.engine.where.xp
         return xp.astype(xp.round(self.weighed(g, part) * (1.0 / unit)), xp.int64)
 
     def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
-        return self.engine.pair_sums(codes, packed)
+        S, H = self.engine.pair_sums(codes, packed)
+        return -S, H
 
     def moments(self, packed: Any) -> Any:
         return self.engine.moments(packed)
 
 
 class Fine:
-    """A plane of integers for each g and h; weights are integers."""
+    """A plane of integers for each -g and h; weights are integers."""
 
     bits, planes = FINE_BITS, 2
 
@@ -108,7 +109,7 @@ class Fine:
         return a
 
     def pack(self, g: Any, h: Any, part: Any | None, units: Units, out: Any) -> Any:
-        planes = [self.integers(a, part, u) for a, u in zip((g, h), units, strict=True)]
+        planes = [self.integers(g, part, -units[0]), self.integers(h, part, units[1])]
         return self.engine.where.xp.concat(planes, axis=0)
 
     def integers(self, g: Any, part: Any | None, unit: float) -> Any:
@@ -119,9 +120,9 @@ class Fine:
     def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
         sums = self.engine.sums(codes, packed)
         outputs = sums.shape[0] // 2
-        return np.ascontiguousarray(sums[:outputs]), np.ascontiguousarray(sums[outputs:])
+        return -sums[:outputs], np.ascontiguousarray(sums[outputs:])
 
     def moments(self, packed: Any) -> Any:
         xp, outputs = self.engine.where.xp, packed.shape[0] // 2
-        planes = xp.concat([packed[outputs:, :], -packed[:outputs, :]], axis=0)
+        planes = xp.concat([packed[outputs:, :], packed[:outputs, :]], axis=0)
         return xp.permute_dims(planes, (1, 0))

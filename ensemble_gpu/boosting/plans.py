@@ -26,9 +26,10 @@ from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.category_sets import CategorySets
-from ensemble_gpu.boosting.gradients import Gradients, Problem, Sampling
+from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
 from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
@@ -327,9 +328,8 @@ def _draws(binned: Binned, descent: DescentParameters) -> Draws | None:
     if descent.subsample == 1.0:
         return None
     assert binned.keys is not None
-    where = binned.engine.where
-    weights = None if binned.weights is None else where.host(binned.weights)
-    return Draws(items_of(binned.keys, weights), len(binned.keys), where)
+    weights = None if binned.weights is None else binned.engine.where.host(binned.weights)
+    return Draws(items_of(binned.keys, weights), len(binned.keys), binned.engine)
 
 
 def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:

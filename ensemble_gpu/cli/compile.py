@@ -25,6 +25,8 @@ import ensemble_gpu
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 
 N_ROWS, N_FEATURES = 2_500, 12
+# So many that gradients are packed in pairs.
+MANY_ROWS = 20_500
 LAYOUTS = list(product(("float32", "float64"), "CF"))
 Parameters = dict[str, Any]
 STUMP: Parameters = {"max_depth": 1}
@@ -61,18 +63,19 @@ class Case:
     order: str = "C"
     missing: bool = False
     weights: bool = False
+    n_rows: int = N_ROWS
 
     def run(self) -> None:
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(N_ROWS, N_FEATURES))
-        X[:, 0] = rng.integers(0, 12, N_ROWS)
-        value = X[:, 0] % 3 + X[:, 1] + rng.normal(size=N_ROWS)
+        rng, n = np.random.default_rng(0), self.n_rows
+        X = rng.normal(size=(n, N_FEATURES))
+        X[:, 0] = rng.integers(0, 12, n)
+        value = X[:, 0] % 3 + X[:, 1] + rng.normal(size=n)
         cuts = np.quantile(value, np.arange(1, self.classes) / max(1, self.classes))
         y = np.searchsorted(cuts, value) if self.classes else np.abs(value)
         if self.missing:
             X[::7, 1] = np.nan
         X = np.asarray(X, dtype=self.dtype, order=self.order)  # type: ignore[call-overload]
-        weight = rng.uniform(0.5, 2.0, N_ROWS) if self.weights else None
+        weight = rng.uniform(0.5, 2.0, n) if self.weights else None
         model = getattr(ensemble_gpu, self.estimator)(**self.parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -124,6 +127,8 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
             yield Case(name, k, {**few, **WHOLE, **extra}, missing=True, weights=True)
         for parameters, shape in product((exact, categories), ({}, STUMP, WHOLE)):
             yield Case(name, k, {**parameters, **shape})
+        for shape in ({}, STUMP, WHOLE):
+            yield Case(name, k, {**few, **shape}, n_rows=MANY_ROWS)
         return
     criteria = ("gini", "entropy") if k else ("squared_error",)
     for criterion, extra in product(criteria, GROWN):

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.keys import repetitions, sorted_rows
 from ensemble_gpu.kernels.host.keys import mix_in
+from ensemble_gpu.kernels.protocol import Engine
 
 
 def check_seed(random_state: Any) -> None:
@@ -102,51 +102,39 @@ def stratified_folds(
     return [items.rows[fold == k] for k in range(n_folds)]
 
 
-def drawn_items(seed: int, round_: int, numbers: Any, share: float, where: Where) -> Any:
+def drawn_items(seed: int, round_: int, numbers: Any, share: float, engine: Engine) -> Any:
     """Whether each item (uint64 numbers) is drawn in a round, with probability `share`: bool.
 
-    A counter-based hash (the finaliser of splitmix64) of seed, round and number: the same on
-    every device, whatever the blocks.
+    A counter-based hash of seed, round and number: the same on every device.
     """
-    xp = where.xp
+    return engine.drawn(numbers, None, *_offset_and_limit(seed, round_, share))
 
-    def number(value: int) -> Any:
-        return where.full(value % 2**64, xp.uint64)
 
+def _offset_and_limit(seed: int, round_: int, share: float) -> tuple[int, int]:
     offset = seed * 0xD1B54A32D192ED03 + round_ * 0x8CB92BA72F3D8DD7
-    x = numbers * number(0x9E3779B97F4A7C15) + number(offset)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> number(shift))) * number(factor)
-    x = x ^ (x >> number(31))
-    return x < number(int(share * 2.0**64))
+    return offset % 2**64, int(share * 2.0**64)
 
 
 class Draws:
     """Rows drawn anew each round, where the rows are.
 
-    The items of row i have the numbers `numbers[first[i] : first[i + 1]]`.
+    The items of row i have the numbers `numbers[bounds[i] : bounds[i + 1]]`; without bounds each
+    row is one item.
     """
 
-    def __init__(self, items: Items, n_rows: int, where: Where) -> None:
-        self.where, self.whole = where, items.whole
-        self.first: np.ndarray | None = None
+    def __init__(self, items: Items, n_rows: int, engine: Engine) -> None:
+        self.engine, self.whole = engine, items.whole
+        self.bounds: Any = None
         if items.repeats is None:
             numbers = np.empty(n_rows, dtype=np.uint64)
             numbers[items.rows] = np.arange(n_rows, dtype=np.uint64)
         else:
             numbers = np.argsort(items.rows, kind="stable").astype(np.uint64)
-            self.first = np.concatenate([[0], np.cumsum(items.repeats)]).astype(np.int64)
-            self.bounds = where.put(self.first)
-        self.numbers = where.put(numbers)
+            bounds = np.concatenate([[0], np.cumsum(items.repeats)]).astype(np.int64)
+            self.bounds = engine.where.put(bounds)
+        self.numbers = engine.where.put(numbers)
 
-    def counts(self, seed: int, round_: int, rows: slice, share: float) -> Any:
-        """How many items of each row of a slice are drawn: int64, or bool where rows are items."""
-        where, xp = self.where, self.where.xp
-        if self.first is None:
-            return drawn_items(seed, round_, self.numbers[rows], share, where)
-        low, high = int(self.first[rows.start]), int(self.first[rows.stop])
-        drawn = drawn_items(seed, round_, self.numbers[low:high], share, where)
-        running = xp.cumulative_sum(xp.astype(drawn, xp.int64))
-        running = xp.concat([where.zeros(1, xp.int64), running])
-        at = xp.take(running, self.bounds[rows.start : rows.stop + 1] - low)
-        return at[1:] - at[:-1]
+    def counts(self, seed: int, round_: int, share: float) -> Any:
+        """How many items of each row are drawn: int64, or bool where rows are items."""
+        key = _offset_and_limit(seed, round_, share)
+        return self.engine.drawn(self.numbers, self.bounds, *key)

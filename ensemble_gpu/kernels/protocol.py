@@ -178,6 +178,33 @@ class Codes:
 
 
 @dataclass(frozen=True)
+class GradientPass:
+    """A round's pass over all rows: F moves, and its gradients become packed integers.
+
+    With F[k, i] += table[k, index[i]] (`move` = (index, table); None: F stays), w_i the weight of
+    row i where it is taken, else 0, and the derivatives of the loss at F,
+
+        g = w l'(y, F),  h = w l''(y, F) (`flat`: w),
+        packed[k, i] = rint(-g / unit_g) 2^32 + rint(h / unit_h).
+
+    F and packed [outputs, rows] are written to. `y` is [rows], or [outputs, rows] where every
+    output has a target of its own; `joint`: the outputs share it. `weights` are at most 1, `taken`
+    is bool; None: 1, and all.
+    """
+
+    loss: Any
+    y: Any
+    F: Any
+    packed: Any
+    units: tuple[float, float]
+    joint: bool
+    flat: bool = False
+    weights: Any | None = None
+    taken: Any | None = None
+    move: tuple[Any, np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
 class PackedTables:
     """An additive model's tables, one after the other, ready for evaluation.
 
@@ -327,6 +354,23 @@ class Engine(TreeEngine, Protocol):
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         """loss.derivatives(y, F), by a kernel with the same bits where there is one."""
+        ...
+
+    def gradient_pass(self, work: GradientPass) -> tuple[float, float] | None:
+        """The pass in one step: the largest |g| and h, NaN or infinite where one of them is.
+
+        Units in which these have more than PACK_BITS bits leave some rows unpacked. None, and
+        nothing is done: the engine has no kernel for it.
+        """
+        ...
+
+    def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
+        """How many items of each row are drawn: those with mix(number STEP + offset) < limit.
+
+        Row i has the items bounds[i] ... bounds[i + 1] - 1; None: each row is one, and the answer
+        is bool. `numbers` are uint64, and so are the products and sums; kernels/host/hashing.py has
+        `mix`.
+        """
         ...
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:

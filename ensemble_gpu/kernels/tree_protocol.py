@@ -248,9 +248,9 @@ class TreeEngine(Protocol):
     def grower(self, codes: Any, sample: Sample, rule: SplitRule) -> Grower: ...
 
     def moments(self, packed: Any) -> Any:
-        """`Sample.values` for packed gradients [output, row] = g 2^32 + h: h and -g.
+        """`Sample.values` for packed gradients [output, row] = s 2^32 + h, s = -g: h and s.
 
-        An engine that adds both at once may keep them packed, [rows, 1], as -g 2^32 + h.
+        An engine that adds both at once may keep them packed, [rows, 1].
         """
         ...
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -110,6 +110,15 @@ class Leaves(Protocol):
 
     def sums(self, q: Any, rows: slice) -> np.ndarray:
         """sums[output, leaf] of the int64 q[output, row] of a block, on the host."""
+        ...
+
+
+@runtime_checkable
+class LookedUp(Protocol):
+    """What Leaves may be as well: where compiled code can look up what a row adds to F."""
+
+    def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
+        """index[row] and table[output, index]; the latter are `values` [output, leaf], arranged."""
         ...
 
 

@@ -183,6 +183,11 @@ class StumpLeaves:
     def sums(self, q: Any, rows: slice) -> np.ndarray:
         return self.engine.leaf_sums(q, self.column[rows], self.cut)
 
+    def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
+        leaf = np.where(np.arange(self.cut.missing_code + 1) <= self.cut.bin, LEFT, RIGHT)
+        leaf[self.cut.missing_code] = self.cut.missing_leaf
+        return self.column, np.take(values, leaf, axis=1)
+
 
 class Stumps(StumpTables):
     """Stumps from gradient sums per (output, feature, code)."""

@@ -79,21 +79,32 @@ class TreeRound:
 
 @dataclass(frozen=True)
 class TreeLeaves:
-    """The leaves of a tree: the node that every row has come to, one of n."""
+    """The leaves of a tree: the node that every row has come to, one of n.
+
+    `owner`: node i has been cut off, and its rows belong to the leaf owner[i].
+    """
 
     engine: Engine
     node: Any
     n: int
+    owner: np.ndarray | None = None
 
     def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
         where = self.engine.where
-        xp, node = where.xp, self.node[rows]
-        planes = [F[k, :] + xp.take(where.put(values[k]), node) for k in range(F.shape[0])]
+        xp, node, (_, table) = where.xp, self.node[rows], self.lookup(values)
+        planes = [F[k, :] + xp.take(where.put(table[k]), node) for k in range(F.shape[0])]
         return xp.stack(planes)
 
     def sums(self, q: Any, rows: slice) -> np.ndarray:
         q = self.engine.where.xp.permute_dims(q, (1, 0))
-        return self.engine.sums_by(self.node[rows], q, self.n).T
+        sums = self.engine.sums_by(self.node[rows], q, self.n)
+        if self.owner is not None:
+            found, sums = sums, np.zeros_like(sums)
+            np.add.at(sums, self.owner, found)
+        return sums.T
+
+    def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self.node, values if self.owner is None else np.take(values, self.owner, axis=1)
 
 
 class Trees:
@@ -166,10 +177,7 @@ class Trees:
         """Where the grower has left the rows, if it had all of them."""
         if self.sample.rows is not None:
             return self._leaves_of(grown)
-        node, where = self.grower.nodes(), self.engine.where
-        if grown.owner is not None:
-            node = where.xp.take(where.put(grown.owner), node)
-        return TreeLeaves(self.engine, node, len(grown.feature))
+        return TreeLeaves(self.engine, self.grower.nodes(), len(grown.feature), grown.owner)
 
     def _leaves_of(self, grown: Grown) -> TreeLeaves:
         node = self.engine.leaves(self.matrix.codes, grown.code_tree())

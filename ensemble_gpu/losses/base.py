@@ -38,7 +38,8 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
-    kernel: str | None = None  # engines may have compiled derivatives under this name
+    kernel: str | None = None  # engines may have compiled derivatives under this name,
+    parameter: float = 0.0  # with this parameter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,12 @@ class Loss(Facts):
     """
 
     exp: Callable[[Any], Any] = field(default=array_exp, repr=False, compare=False)
+
+    def __init_subclass__(cls) -> None:
+        """Derivatives of a subclass are its own: they do not inherit a kernel."""
+        super().__init_subclass__()
+        if {"derivatives", "gradient", "hessian"} & set(vars(cls)) and "kernel" not in vars(cls):
+            cls.kernel = None
 
     def value(self, y: Any, F: Any) -> Any:
         """l(y, F)."""

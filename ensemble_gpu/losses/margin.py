@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.exponentials import bounded, largest_exponent, softplus
+from ensemble_gpu.arrays.exponentials import LARGEST_EXPONENT, bounded, softplus
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
@@ -63,6 +63,8 @@ class Exponential(Margin):
     name = "exponential"
     link_name = "margins"
     longest_step = 4.0
+    kernel = "exponential"
+    parameter = LARGEST_EXPONENT
 
     def value(self, y: Any, F: Any) -> Any:
         return self.exp(bounded(-y * F))
@@ -90,7 +92,7 @@ class Logistic(Margin):
     curvature = 0.25
     longest_step = 8.0
     kernel = "logistic"
-    largest_exponent = largest_exponent(np.finfo(np.float64))
+    parameter = LARGEST_EXPONENT
 
     def value(self, y: Any, F: Any) -> Any:
         return softplus(-y * F, self.exp)
@@ -153,6 +155,7 @@ class SquaredMargin(Margin):
     link_name = "linear"
     curvature = 2.0
     times_half = 2.0
+    kernel = "squared"
 
     def value(self, y: Any, F: Any) -> Any:
         r = F - y

@@ -38,6 +38,7 @@ class Multinomial(Loss):
     calibrated = True
     curvature = 0.5
     longest_step = 8.0
+    kernel = "multinomial"
 
     def value(self, y: Any, F: Any) -> Any:
         where = locate(F)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.exponentials import bounded
+from ensemble_gpu.arrays.exponentials import LARGEST_EXPONENT, bounded
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.parameters import check_real
@@ -29,6 +29,7 @@ class Squared(Loss):
     link_name = "identity"
     curvature = 2.0
     times_half = 2.0
+    kernel = "squared"
 
     def value(self, y: Any, F: Any) -> Any:
         r = F - y
@@ -78,9 +79,14 @@ class Huber(Loss):
     task = REGRESSION
     link_name = "identity"
     curvature = 1.0
+    kernel = "huber"
 
     def __post_init__(self) -> None:
         check_real("delta", self.delta, 0.0)
+
+    @property
+    def parameter(self) -> float:  # type: ignore[override]
+        return self.delta
 
     def value(self, y: Any, F: Any) -> Any:
         """With s = min(|r|, delta): s (|r| - s/2)."""
@@ -153,6 +159,8 @@ class Poisson(Loss):
     task = REGRESSION
     link_name = "log"
     longest_step = 4.0
+    kernel = "poisson"
+    parameter = LARGEST_EXPONENT
 
     def value(self, y: Any, F: Any) -> Any:
         return self.exp(bounded(F)) - y * F

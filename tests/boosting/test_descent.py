@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor
-from ensemble_gpu.arrays.namespace import NUMPY, locate
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.boosting.steps import FLAT, line_search
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.sampling import Draws, drawn_items, items_of
+from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from ensemble_gpu.losses import (
     CLASSIFICATION,
     REGRESSION,
@@ -33,6 +35,7 @@ from tests.boosters import plain
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
 
+CPU = CpuEngine(1)
 STUMPS = ["real", "discrete"]
 REGRESSIONS: list[Loss] = [
     *(loss() for loss in REGRESSION.values()), Huber(0.2), Quantile(0.1), Quantile(0.95),
@@ -546,11 +549,11 @@ def test_a_constraint_that_holds_anyway_changes_nothing(name, stump):
 def test_about_the_share_of_the_rows_is_drawn_and_rounds_are_independent(share):
     n, rounds = 20_000, 10
     numbers = np.arange(n, dtype=np.uint64)
-    drawn = np.array([drawn_items(7, t, numbers, share, NUMPY) for t in range(rounds)])
+    drawn = np.array([drawn_items(7, t, numbers, share, CPU) for t in range(rounds)])
     deviation = np.sqrt(share * (1 - share) / n)
     assert (np.abs(drawn.mean(axis=1) - share) < 5 * deviation).all()
     assert abs(drawn.mean() - share) < 5 * deviation / np.sqrt(rounds)
-    other_seed = drawn_items(8, 0, numbers, share, NUMPY)
+    other_seed = drawn_items(8, 0, numbers, share, CPU)
     pairs = np.corrcoef([*drawn, other_seed, np.roll(drawn[0], 1)])
     assert (np.abs(pairs - np.eye(len(pairs))) < 5 / np.sqrt(n)).all()
     per_row = drawn.sum(axis=0)
@@ -559,11 +562,11 @@ def test_about_the_share_of_the_rows_is_drawn_and_rounds_are_independent(share):
 
 def test_the_draw_does_not_depend_on_blocks_or_namespace():
     numbers = np.arange(1000, dtype=np.uint64)
-    whole = drawn_items(3, 2, numbers, 0.3, NUMPY)
-    parts = [drawn_items(3, 2, numbers[a : a + 125], 0.3, NUMPY) for a in range(0, 1000, 125)]
+    whole = drawn_items(3, 2, numbers, 0.3, CPU)
+    parts = [drawn_items(3, 2, numbers[a : a + 125], 0.3, CPU) for a in range(0, 1000, 125)]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
     strict = array_api_strict.asarray(numbers)
-    there = drawn_items(3, 2, strict, 0.3, locate(strict))
+    there = drawn_items(3, 2, strict, 0.3, ReferenceEngine(locate(strict)))
     np.testing.assert_array_equal(np.asarray(there), whole)
 
 
@@ -583,10 +586,10 @@ def test_a_round_is_fitted_to_the_drawn_rows():
     found = fit_classes(data, "logistic", subsample=0.4, random_state=3, learning_rate=1.0)
     risk = Risk(classification_loss("logistic", 2), data, 2)
     seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
-    draws = Draws(items_of(row_keys(data.y, data.X), None), 400, NUMPY)
+    draws = Draws(items_of(row_keys(data.y, data.X), None), 400, CPU)
     for t, F in enumerate(outputs(found, data.X)[:-1]):
         g, h = (a[:, 0] for a in risk.derivatives(F))
-        drawn = draws.counts(seed, t, slice(0, 400), 0.4)
+        drawn = draws.counts(seed, t, 0.4)
         for leaf, rows in enumerate(leaves(found, data.X, t)):
             step = -g[rows & drawn].sum() / h[rows & drawn].sum()
             step = np.clip(step, -8.0, 8.0)

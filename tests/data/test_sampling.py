@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ensemble_gpu.arrays.namespace import NUMPY, locate
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.sampling import (
     Draws,
@@ -17,7 +17,12 @@ from ensemble_gpu.data.sampling import (
     stratified_folds,
     stratified_holdout,
 )
+from ensemble_gpu.kernels.cpu import engine as cpu_engine
+from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.splitmix import M64, STEP, finaliser
+
+CPU = CpuEngine(1)
 
 
 def in_order(n: int) -> Items:
@@ -103,8 +108,8 @@ def test_whole_weights_are_repetitions_where_rows_are_held_out_and_drawn():
     held = stratified_holdout(y, items, 3, 0.3, 4)
     other = stratified_holdout(many_y, many, 3, 0.3, 4)
     assert contents(X, y, held) == contents(many_X, many_y, other)
-    counts = Draws(items, 120, NUMPY).counts(7, 2, slice(0, 120), 0.4)
-    drawn = Draws(many, len(many_y), NUMPY).counts(7, 2, slice(0, len(many_y)), 0.4)
+    counts = Draws(items, 120, CPU).counts(7, 2, 0.4)
+    drawn = Draws(many, len(many_y), CPU).counts(7, 2, 0.4)
     once = sorted(contents(X, y, np.arange(120).repeat(counts)))
     assert once == sorted(contents(many_X, many_y, np.flatnonzero(drawn)))
 
@@ -121,14 +126,18 @@ def test_rows_of_fractional_weight_are_drawn_whole_and_told_apart_by_it():
     np.testing.assert_array_equal(weights[held], weights[mixed][other])
 
 
-def test_draws_do_not_depend_on_the_place_or_the_block(place):
+def test_draws_do_not_depend_on_the_place_or_the_number_of_threads(place, monkeypatch):
+    monkeypatch.setattr(cpu_engine, "DRAWS_PER_THREAD", 10)
     X, y = a_few_rows(90)
     for weights in (None, np.random.default_rng(3).integers(0, 4, size=90).astype(np.float64)):
         items = items_of(row_keys(y, X), weights)
-        here = Draws(items, 90, NUMPY).counts(7, 2, slice(0, 90), 0.4)
-        draws = Draws(items, 90, locate(place.put(np.zeros(1))))
-        parts = [place.host(draws.counts(7, 2, slice(a, a + 30), 0.4)) for a in (0, 30, 60)]
-        np.testing.assert_array_equal(np.concatenate(parts), here)
+        here = Draws(items, 90, CPU).counts(7, 2, 0.4)
+        reference = ReferenceEngine(locate(place.put(np.zeros(1))))
+        found = Draws(items, 90, reference).counts(7, 2, 0.4)
+        place.check(found, "bool" if weights is None else "int64")
+        np.testing.assert_array_equal(place.host(found), here)
+        shared = Draws(items, 90, CpuEngine(2)).counts(7, 2, 0.4)
+        np.testing.assert_array_equal(shared, here)
 
 
 # Of the first forty rows those that seed 7 draws in round 3 with probability 0.3.
@@ -150,17 +159,17 @@ def oracle(seed: int, round_: int, rows: range, share: float) -> list[bool]:
 def test_drawn_items_are_those_of_splitmix64_in_plain_integers(seed, round_, first, share):
     rows = range(first, first + 200)
     numbers = np.arange(first, first + 200, dtype=np.uint64)
-    found = drawn_items(seed, round_, numbers, share, NUMPY)
+    found = drawn_items(seed, round_, numbers, share, CPU)
     assert found.tolist() == oracle(seed, round_, rows, share)
 
 
 def test_the_rows_drawn_from_a_seed_stay_the_same_for_good(place):
     numbers = place.put(np.arange(40, dtype=np.uint64))
-    found = drawn_items(7, 3, numbers, 0.3, locate(numbers))
+    found = drawn_items(7, 3, numbers, 0.3, ReferenceEngine(locate(numbers)))
     place.check(found, "bool")
     assert np.flatnonzero(place.host(found)).tolist() == DRAWN
 
 
 def test_the_share_of_drawn_rows_is_the_one_asked_for():
-    drawn = drawn_items(0, 0, np.arange(100_000, dtype=np.uint64), 0.2, NUMPY)
+    drawn = drawn_items(0, 0, np.arange(100_000, dtype=np.uint64), 0.2, CPU)
     assert abs(drawn.mean() - 0.2) < 4 * np.sqrt(0.2 * 0.8 / 100_000)

@@ -113,7 +113,7 @@ def parts_of(case: Case, engine: Any, packed: bool = False) -> tuple[Part, list[
     codes = bin_rows(engine, rows, None, 255, n_ranges=None).matrix.codes
     if packed:
         h, g = sample.values.T
-        sample = replace(sample, values=engine.moments(((-g << 32) + h)[None, :]))
+        sample = replace(sample, values=engine.moments(((g << 32) + h)[None, :]))
 
     def part(rows: np.ndarray | None, n: int) -> Part:
         grower = engine.grower(codes, replace(sample, rows=rows), case.rule)

@@ -12,20 +12,24 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import NUMPY, to_numpy
-from ensemble_gpu.kernels import exponential, fixedpoint
+from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import (
     binning,
+    descent,
+    draws,
     evaluate,
     histogram,
+    losses,
     pairs,
     requantise,
     rowwise,
     score,
+    walk,
 )
 from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.gaps import gaps
-from ensemble_gpu.kernels.cpu.layouts import by_column, column
+from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
 from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
@@ -37,6 +41,7 @@ from ensemble_gpu.kernels.protocol import (
     Codes,
     Criterion,
     Cut,
+    GradientPass,
     Layout,
     PackedTables,
     Split,
@@ -51,6 +56,8 @@ from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, S
 CELLS_PER_THREAD = 40_000
 # Rows that a second thread sends to their leaves.
 LEAVES_PER_THREAD = 8_000
+# Derivatives, and items of a draw, of a second thread.
+PASS_PER_THREAD, DRAWS_PER_THREAD = 8_000, 16_000
 PART_ROWS = 4096
 # Bytes of sums from which threads share the tiles of them: to clear and add up sums for each thread
 # would cost more than to wake the threads a second time.
@@ -148,12 +155,40 @@ class CpuEngine:
         return out
 
     def derivatives(self, loss: Any, y: np.ndarray, F: np.ndarray) -> tuple[Any, Any]:
-        if loss.kernel != "logistic" or F.ndim != 1:
+        if loss.kernel not in losses.KINDS or F.ndim != 1:
             return loss.derivatives(y, F)
         g, h = np.empty((2, F.shape[0]))
-        tables = exponential.powers(), fixedpoint.tables()
-        rowwise.logistic(y, F, loss.largest_exponent, *tables, g, h)
+        kind = losses.KINDS[loss.kernel], float(loss.parameter)
+        losses.derivatives(*kind, y, F, fixedpoint.tables(), g, h)
         return g, h
+
+    def gradient_pass(self, work: GradientPass) -> tuple[float, float] | None:
+        loss, F = work.loss, work.F
+        if work.joint != (loss.kernel == losses.JOINT) or loss.kernel is None:
+            return None
+        run = self.run.limited_to(F.size, PASS_PER_THREAD)
+        tops, settings = descent.tops_for(run.threads), descent.settings_of(work)
+        if work.joint:
+            run.call(descent.joint_gradient_pass, work.flat, work.y, F, *settings, tops)
+        else:
+            y = work.y if work.y.ndim == 2 else work.y[None, :]
+            kind = losses.KINDS[loss.kernel], float(loss.parameter), work.flat
+            run.call(descent.gradient_pass, kind, y, F, *settings, tops)
+        top_g, top_h = tops[:, :2].max(axis=0).view(np.float64).tolist()
+        return top_g, top_h
+
+    def drawn(
+        self, numbers: np.ndarray, bounds: np.ndarray | None, offset: int, limit: int
+    ) -> np.ndarray:
+        run = self.run.limited_to(len(numbers), DRAWS_PER_THREAD)
+        key = np.uint64(offset), np.uint64(limit)
+        if bounds is None:
+            out = np.empty(len(numbers), dtype=np.bool_)
+            run.call(draws.drawn, numbers, *key, out)
+        else:
+            out = np.empty(len(bounds) - 1, dtype=np.int64)
+            run.call(draws.drawn_counts, numbers, bounds, *key, out)
+        return out
 
     def pack(
         self, g: np.ndarray, h: np.ndarray, unit_g: float, unit_h: float, out: Any = None
@@ -189,7 +224,7 @@ class CpuEngine:
     def exp(self, x: np.ndarray) -> np.ndarray:
         out = np.empty(x.shape)
         flat = np.ascontiguousarray(x, dtype=np.float64).reshape(-1)
-        rowwise.exp_into(flat, exponential.powers(), fixedpoint.tables(), out.reshape(-1))
+        losses.exp_into(flat, fixedpoint.tables(), out.reshape(-1))
         return out
 
     def by_block(self, function: Callable[[slice], Any], n_rows: int) -> list[Any]:
@@ -211,12 +246,16 @@ class CpuEngine:
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:
             return moments(packed, NUMPY)
-        out = np.empty_like(packed)
-        self.by_block(lambda rows: tree_sums.turn(packed[0, rows], out[0, rows]), packed.shape[1])
-        return out.reshape(-1, 1)
+        return packed.reshape(-1, 1)
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
-        return trees.leaves(codes, tree, self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD))
+        run = self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD)
+        if tree.subset.shape[1]:
+            return trees.leaves(codes, tree, run)
+        out = np.empty(codes.n_rows, dtype=np.int64)
+        arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right
+        run.call(walk.walk, by_row(codes), arrays, codes.width - 1, out)
+        return out
 
     def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
         sums = np.zeros((n, values.shape[1]), dtype=np.int64)

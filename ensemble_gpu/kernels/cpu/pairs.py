@@ -29,17 +29,20 @@ def _unpack(packed, g, h):
 
 @inner
 def _n_units(words, q):
-    """Units of work of the sums: (plane, tile, part of the rows)."""
+    """Units of work of the sums: (plane, part of the rows, tile)."""
     return q.shape[0] * words.shape[0] * ((words.shape[1] + PACK_ROWS - 1) // PACK_ROWS)
 
 
 @inner
 def _unit(u, words):
-    """(plane, tile, first row, last row) of a unit."""
+    """(plane, tile, first row, last row) of a unit.
+
+    The tiles of a part follow each other: they add up the same integers, which are in the cache.
+    """
     tiles, n = words.shape[0], words.shape[1]
     parts = (n + PACK_ROWS - 1) // PACK_ROWS
-    start = (u % parts) * PACK_ROWS
-    return u // (parts * tiles), (u // parts) % tiles, start, min(start + PACK_ROWS, n)
+    start = (u // tiles % parts) * PACK_ROWS
+    return u // (parts * tiles), u % tiles, start, min(start + PACK_ROWS, n)
 
 
 @inner

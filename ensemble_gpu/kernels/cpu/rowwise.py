@@ -1,15 +1,13 @@
-"""What happens to each row alone: moved, packed, summed by leaf; exp and derivatives.
+"""What happens to each row alone, a step at a time: moved, packed, summed by leaf.
 
-kernels/exponential.py has the formula of exp.
+Where a loss has a kernel and rows are many all steps of a round are one (kernels/cpu/descent.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ensemble_gpu.kernels.exponential import LARGEST, LOWEST_POWER, PER_LN2, REST
-from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
-from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
 
 
@@ -46,37 +44,3 @@ def leaf_sums(q, column, last_bin, missing_code, missing_leaf, sums):
         sums[k, LEFT] += left
         sums[k, RIGHT] += right - left - missing
         sums[k, missing_leaf] += missing
-
-
-@inner(inline="always")
-def exp_one(x, powers, digits):
-    """e^x of one number."""
-    t = min(max(x, -LARGEST), LARGEST) * PER_LN2
-    nearest = np.rint(t)
-    L = np.int64(nearest)
-    value = powers[(L >> FRACTION_BITS) - LOWEST_POWER]
-    value *= digits[0, (L >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-    value *= digits[1, (L >> DIGIT_BITS) & DIGIT_MASK]
-    value *= digits[2, L & DIGIT_MASK]
-    return value * (1.0 + (t - nearest) * REST)
-
-
-@kernel
-def exp_into(x, powers, digits, out):
-    """out = e^x, element by element."""
-    for i in range(x.shape[0]):
-        out[i] = exp_one(x[i], powers, digits)
-
-
-@kernel
-def logistic(y, F, most, powers, digits, g, h):
-    """Of the logistic loss in one pass: E = e^min(y F, most), g = y / (-1 - E), h = E g g.
-
-    The same operations in the same order as `losses.Logistic.derivatives`, hence the same bits;
-    other losses run as they are written, by array calls.
-    """
-    for i in range(y.shape[0]):
-        E = exp_one(min(y[i] * F[i], most), powers, digits)
-        slope = y[i] / (-1.0 - E)
-        g[i] = slope
-        h[i] = E * slope * slope

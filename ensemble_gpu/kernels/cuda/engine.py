@@ -51,6 +51,7 @@ from ensemble_gpu.kernels.protocol import (
     RIGHT,
     Codes,
     Cut,
+    GradientPass,
     Layout,
     PackedTables,
     code_width,
@@ -175,6 +176,13 @@ class CudaEngine:
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)
+
+    def gradient_pass(self, work: GradientPass) -> None:
+        return None
+
+    def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
+        with self.device.active("a draw of rows", 24 * numbers.shape[0]):
+            return arraywise.drawn(numbers, bounds, offset, limit, self.where)
 
     def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
         with self.device.active("slopes of the loss", 24 * math.prod(q.shape)):

@@ -17,6 +17,7 @@ from ensemble_gpu.kernels.edges import cut_positions, sample_positions
 from ensemble_gpu.kernels.protocol import (
     Codes,
     Cut,
+    GradientPass,
     Layout,
     PackedTables,
     code_width,
@@ -159,6 +160,12 @@ class ReferenceEngine:
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)
+
+    def gradient_pass(self, work: GradientPass) -> None:
+        return None
+
+    def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
+        return rowwise.drawn(numbers, bounds, offset, limit, self.where)
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
         return rowwise.pack(g, h, unit_g, unit_h, self.where)

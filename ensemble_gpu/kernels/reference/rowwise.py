@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.kernels.host.hashing import STEP
 from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Cut
 
 
@@ -41,3 +42,21 @@ def leaf_sums(q: Any, column: Any, cut: Cut, where: Where) -> np.ndarray:
     sums[:, RIGHT] = total - on_left - on_missing
     sums[:, cut.missing_leaf] += on_missing
     return sums
+
+
+def drawn(numbers: Any, bounds: Any | None, offset: int, limit: int, where: Where) -> Any:
+    """How many items of each row are drawn: int64, or bool without bounds."""
+    xp = where.xp
+
+    def number(value: int) -> Any:
+        return where.full(value, xp.uint64)
+
+    x = numbers * number(int(STEP)) + number(offset)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> number(shift))) * number(factor)
+    below = (x ^ (x >> number(31))) < number(limit)
+    if bounds is None:
+        return below
+    running = xp.cumulative_sum(xp.astype(below, xp.int64))
+    at = xp.take(xp.concat([where.zeros(1, xp.int64), running]), bounds)
+    return at[1:] - at[:-1]

@@ -165,9 +165,9 @@ class _Tests:
 
 
 def moments(packed: Any, where: Where) -> Any:
-    """(h of every output, -g of every output) as int64 [rows, 2 K], of g 2^32 + h."""
+    """(h of every output, s of every output) as int64 [rows, 2 K], of s 2^32 + h."""
     h = packed & 0xFFFFFFFF
-    return where.xp.permute_dims(where.xp.concat([h, (h - packed) >> 32], axis=0), (1, 0))
+    return where.xp.permute_dims(where.xp.concat([h, (packed - h) >> 32], axis=0), (1, 0))
 
 
 def sums_by(index: Any, values: Any, n: int, where: Where) -> np.ndarray:
