@@ -61,13 +61,16 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         in bags).""" + (
         described(
             depth=4,
-            step="newton",
+            step='"leaf" for the hinge loss, else "newton"',
+            leaf_losses="the hinge loss",
             prediction="probabilities",
             classes=", classes_",
             class_weight=_CLASS_WEIGHT,
             metrics=_CLASS_METRICS,
         )
     )
+
+    _smooth_step = "newton"
 
     def __init__(
         self,
@@ -76,7 +79,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         stump: str = "real",
         n_estimators: int | None = None,
         learning_rate: float | None = None,
-        step: str = "newton",
+        step: str | None = None,
         max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -181,9 +184,9 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
             and descent.constraints.n_features == self.n_features_in_
         ):
             return None
-        if self.stump == "real" and self.step == "newton":
+        if self.stump == "real" and descent.step == "newton":
             return "gentle"
-        if self.stump == "discrete" and self.step == "line_search" and n_classes == 2:
+        if self.stump == "discrete" and descent.step == "line_search" and n_classes == 2:
             return "discrete"
         return None
 
@@ -200,13 +203,16 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         Which quantile loss="quantile" estimates; None: the median.""" + (
         described(
             depth=6,
-            step="line_search",
+            step='"leaf" for the absolute,\n        quantile and Huber losses, else "line_search"',
+            leaf_losses="these losses",
             prediction="predictions",
             classes="",
             class_weight="",
             metrics=_NUMBER_METRICS,
         )
     )
+
+    _smooth_step = "line_search"
 
     def __init__(
         self,
@@ -215,7 +221,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         quantile: float | None = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
-        step: str = "line_search",
+        step: str | None = None,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,

@@ -130,7 +130,7 @@ class Gradients:
         if self.step == "newton":
             g, h = self.engine.derivatives(loss, y, argument)
         else:
-            g, h = loss.gradient(y, argument), None
+            g, h = self.engine.gradient(loss, y, argument), None
         if self.problem.joint:
             g, h = (None if a is None else xp.permute_dims(a, (1, 0)) for a in (g, h))
         elif F.shape[0] == 1:

@@ -19,6 +19,8 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.model.link import LINKS
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
+# How the best step of a leaf is found (boosting/leaf_steps.py).
+ORDER_STATISTIC, HUBER = "order statistic", "huber"
 
 
 def array_exp(x: Any) -> Any:
@@ -38,6 +40,7 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
+    leaf_step: str | None = None  # how each leaf's best step is found, where it can be
     kernel: str | None = None  # engines may have compiled derivatives under this name
 
 
@@ -69,6 +72,14 @@ class Loss(Facts):
         if not self.has_hessian:
             raise NotImplementedError(no_hessian(self.name))
         return self.derivatives(y, F)[1]
+
+    def output(self, k: int) -> Loss:
+        """The loss of output k alone, where every output has a target of its own."""
+        return self
+
+    def level(self, y: Any) -> Any:
+        """a of boosting/leaf_steps.py: a number, or 0 or 1 (int64) for every row."""
+        raise NotImplementedError
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The c (shape (1,); K values for K outputs) with the least weighted mean of l(y, c).

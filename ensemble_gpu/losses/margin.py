@@ -17,7 +17,7 @@ from ensemble_gpu.arrays.exponentials import bounded, largest_exponent, softplus
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import CLASSIFICATION, Loss
+from ensemble_gpu.losses.base import CLASSIFICATION, ORDER_STATISTIC, Loss
 
 EPSILON = 2.0**-52
 
@@ -202,6 +202,7 @@ class Hinge(Margin):
     name = "hinge"
     link_name = "linear"
     has_hessian = False
+    leaf_step = ORDER_STATISTIC
 
     def value(self, y: Any, F: Any) -> Any:
         return shortfall(y, F)
@@ -210,6 +211,11 @@ class Hinge(Margin):
         where = locate(F)
         g = where.xp.where(y * F < 1.0, -y, where.full(0.0, F.dtype))
         return g, where.xp.ones_like(F)
+
+    def level(self, y: Any) -> Any:
+        """Whether the row lies on the side of the kink, F = y, that falls."""
+        xp = locate(y).xp
+        return xp.astype(y > 0.0, xp.int64)
 
     def minimiser(self, eta: float) -> float:
         return float(np.sign(2.0 * eta - 1.0))

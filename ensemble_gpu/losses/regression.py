@@ -16,7 +16,7 @@ from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.parameters import check_real
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import REGRESSION, Loss, scaled
+from ensemble_gpu.losses.base import HUBER, ORDER_STATISTIC, REGRESSION, Loss, scaled
 from ensemble_gpu.losses.roots import increasing_root
 
 
@@ -52,12 +52,18 @@ class Absolute(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
+    leaf_step = ORDER_STATISTIC
+    kernel = "either side"
+    slopes = -1.0, 1.0
 
     def value(self, y: Any, F: Any) -> Any:
         return locate(F).xp.abs(F - y)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        return _either_side(y, F, -1.0, 1.0), locate(F).xp.ones_like(F)
+        return _either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
+
+    def level(self, y: Any) -> float:
+        return 0.5
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, 0.5)])
@@ -78,6 +84,8 @@ class Huber(Loss):
     task = REGRESSION
     link_name = "identity"
     curvature = 1.0
+    leaf_step = HUBER
+    kernel = "clipped"
 
     def __post_init__(self) -> None:
         check_real("delta", self.delta, 0.0)
@@ -120,21 +128,26 @@ class Quantile(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
+    leaf_step = ORDER_STATISTIC
+    kernel = "either side"
 
     def __post_init__(self) -> None:
-        tau = self.quantile
-        if isinstance(tau, bool) or not isinstance(tau, numbers.Real):
-            raise TypeError(f"quantile must be a number in (0, 1); got {tau!r}.")
-        if not 0.0 < tau < 1.0:
-            raise ValueError(f"quantile must be a number in (0, 1); got {tau!r}.")
+        check_quantile(self.quantile, self.quantile)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Below y and above it."""
+        return -float(self.quantile), 1.0 - float(self.quantile)
+
+    def level(self, y: Any) -> float:
+        return float(self.quantile)
 
     def value(self, y: Any, F: Any) -> Any:
         r = y - F
         return locate(F).xp.maximum(self.quantile * r, (self.quantile - 1.0) * r)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        g = _either_side(y, F, -self.quantile, 1.0 - self.quantile)
-        return g, locate(F).xp.ones_like(F)
+        return _either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, self.quantile)])
@@ -173,6 +186,15 @@ class Poisson(Loss):
             raise ValueError(f"{allowed}; the lowest value given is {y.min():g}.")
         if name == "y" and not y.max() > 0.0:  # rows to validate on may all be 0
             raise ValueError(f"{allowed}; all values given are 0.")
+
+
+def check_quantile(tau: Any, given: Any) -> None:
+    """A level of quantiles, one of those given."""
+    allowed = "quantile must be a number in (0, 1), or an increasing list of them"
+    if isinstance(tau, bool) or not isinstance(tau, numbers.Real):
+        raise TypeError(f"{allowed}; got {given!r}.")
+    if not 0.0 < tau < 1.0:
+        raise ValueError(f"{allowed}; got {given!r}.")
 
 
 def weighted_quantile(y: np.ndarray, weights: np.ndarray | None, tau: float) -> float:

@@ -20,6 +20,7 @@ from ensemble_gpu.kernels.cpu import (
     histogram,
     pairs,
     requantise,
+    residuals,
     rowwise,
     score,
 )
@@ -39,6 +40,8 @@ from ensemble_gpu.kernels.protocol import (
     Cut,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     Split,
     WeightRule,
     code_width,
@@ -154,6 +157,26 @@ class CpuEngine:
         tables = exponential.powers(), fixedpoint.tables()
         rowwise.logistic(y, F, loss.largest_exponent, *tables, g, h)
         return g, h
+
+    def gradient(self, loss: Any, y: np.ndarray, F: np.ndarray) -> np.ndarray:
+        if F.ndim != 1 or loss.kernel not in ("either side", "clipped"):
+            return loss.gradient(y, F)
+        g = np.empty(F.shape[0])
+        if loss.kernel == "clipped":
+            residuals.clipped(y, F, loss.delta, g)
+        else:
+            residuals.either_side(y, F, *loss.slopes, g)
+        return g
+
+    def ranked(
+        self, slots: Slots, r: np.ndarray, weights: np.ndarray | None, ranks: np.ndarray
+    ) -> np.ndarray:
+        return residuals.ranked(slots, r, weights, ranks, self.run)
+
+    def ruled_sums(
+        self, slots: Slots, r: np.ndarray, weights: np.ndarray | None, ruler: Ruler
+    ) -> np.ndarray:
+        return residuals.ruled_sums(slots, r, weights, ruler, self.run)
 
     def pack(
         self, g: np.ndarray, h: np.ndarray, unit_g: float, unit_h: float, out: Any = None

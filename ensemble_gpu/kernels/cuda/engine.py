@@ -10,7 +10,8 @@ rebuild   the engine's part: column (1 launch), move (1, and the leaf values to 
           (1), pack (1), sums (3: words, zeros, build; 5 for Fine; one copy back). Nothing is
           allocated but the results. With the arithmetic of the logistic loss (7) and the largest
           |g| and h (3 reductions, 3 numbers back) 17 launches, 2 small copies to the device, 4
-          back; a line search adds a move, a gradient and 3 sums for every slope it looks at.
+          back; a line search adds a move, a gradient and 3 sums for every slope it looks at, a
+          step for each leaf two sorts of the rows, a running sum and a number a leaf back.
 tree      a level: split (small nodes 2 launches: split_rows, choose_feature; large ones 4: sums,
           subtract, split_sums, choose_feature; ranges, parts, features to the device, one record
           a node back), partition (3: mark, scatter, restore, and a running sum; a row a node to
@@ -53,9 +54,12 @@ from ensemble_gpu.kernels.protocol import (
     Cut,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     code_width,
     no_counts,
 )
+from ensemble_gpu.kernels.reference import residuals
 from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
@@ -175,6 +179,18 @@ class CudaEngine:
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)
+
+    def gradient(self, loss: Any, y: Any, F: Any) -> Any:
+        return loss.gradient(y, F)
+
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
+        """Sorting is the array library's."""
+        with self.device.active("residuals in order", 64 * r.shape[0]):
+            return residuals.ranked(slots, r, weights, ranks, self.where)
+
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
+        with self.device.active("sums of residuals", 96 * r.shape[0]):
+            return residuals.ruled_sums(slots, r, weights, ruler, self.where)
 
     def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
         with self.device.active("slopes of the loss", 24 * math.prod(q.shape)):

@@ -19,10 +19,12 @@ from ensemble_gpu.kernels.protocol import (
     Cut,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     code_width,
     no_counts,
 )
-from ensemble_gpu.kernels.reference import rowwise
+from ensemble_gpu.kernels.reference import residuals, rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
@@ -159,6 +161,15 @@ class ReferenceEngine:
 
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)
+
+    def gradient(self, loss: Any, y: Any, F: Any) -> Any:
+        return loss.gradient(y, F)
+
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
+        return residuals.ranked(slots, r, weights, ranks, self.where)
+
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
+        return residuals.ruled_sums(slots, r, weights, ruler, self.where)
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
         return rowwise.pack(g, h, unit_g, unit_h, self.where)
