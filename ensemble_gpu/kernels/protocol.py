@@ -372,9 +372,7 @@ class Engine(TreeEngine, Protocol):
         """loss.gradient(y, F), by a kernel with the same bits where there is one."""
         ...
 
-    def ranked(
-        self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray
-    ) -> np.ndarray:
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
         """The lowest r_i of every slot such that its rows with r <= r_i weigh at least its rank.
 
         float64 on the host. Weights are int64 >= 0 (None: ones), 1 <= ranks[slot] <= the weight of
@@ -382,9 +380,7 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
-    def ruled_sums(
-        self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler
-    ) -> np.ndarray:
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
         """sums[slot, mark] of the weights w and of w k, [.., 2], int64 on the host."""
         ...
 

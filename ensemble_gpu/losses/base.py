@@ -40,6 +40,7 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
+    n_outputs: int = 1  # of a regression
     leaf_step: str | None = None  # how each leaf's best step is found, where it can be
     kernel: str | None = None  # engines may have compiled derivatives under this name
 

@@ -60,7 +60,7 @@ class Absolute(Loss):
         return locate(F).xp.abs(F - y)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        return _either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
+        return either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
 
     def level(self, y: Any) -> float:
         return 0.5
@@ -147,7 +147,7 @@ class Quantile(Loss):
         return locate(F).xp.maximum(self.quantile * r, (self.quantile - 1.0) * r)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        return _either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
+        return either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, self.quantile)])
@@ -207,7 +207,7 @@ def weighted_quantile(y: np.ndarray, weights: np.ndarray | None, tau: float) -> 
     return float(y[order][np.searchsorted(below, tau * below[-1])])
 
 
-def _either_side(y: Any, F: Any, below: float, above: float) -> Any:
+def either_side(y: Any, F: Any, below: Any, above: Any) -> Any:
     """`below` where F is below y, `above` where it is above, 0 where they meet."""
     xp, r = locate(F).xp, F - y
     return above * xp.astype(r > 0.0, F.dtype) + below * xp.astype(r < 0.0, F.dtype)

@@ -159,13 +159,14 @@ class CpuEngine:
         return g, h
 
     def gradient(self, loss: Any, y: np.ndarray, F: np.ndarray) -> np.ndarray:
-        if F.ndim != 1 or loss.kernel not in ("either side", "clipped"):
+        if loss.kernel not in ("either side", "clipped"):
             return loss.gradient(y, F)
-        g = np.empty(F.shape[0])
-        if loss.kernel == "clipped":
-            residuals.clipped(y, F, loss.delta, g)
+        g = np.empty(F.shape)
+        if F.ndim == 2:
+            for k in range(F.shape[0]):
+                residuals.gradient(loss.output(k), y[k], F[k], g[k])
         else:
-            residuals.either_side(y, F, *loss.slopes, g)
+            residuals.gradient(loss.output(0), y, F, g)
         return g
 
     def ranked(

@@ -4,6 +4,7 @@ An order statistic takes two passes over the rows. The first adds up weights by 
 bucket is the sign, exponent and first bits of a float64, so that its width is a share of |r|,
 whatever the scale, and buckets are in the order of r. The second notes the rows of the bucket in
 which a slot's weight reaches its rank, mostly some in a hundred, and among these it is selected.
+Both are without branches: what a row holds cannot be foretold.
 """
 
 from __future__ import annotations
@@ -25,55 +26,53 @@ BLOCK_ROWS = 4096
 ROWS_PER_THREAD = 20_000
 
 
-@inner(inline="always")
-def _bucket(bits, shift, lowest, half):
-    """0 ... 2 half - 1, ascending with the float64 of these bits."""
-    place = max(((bits & WITHOUT_SIGN) >> shift) - lowest, 0)
-    return half + place if bits >= 0 else half - 1 - place
+@inner
+def _add_places(worker, first, last, bits, weights, index, centre, shift, lowest, places, sums):
+    """The place of a row: its slot's centre and a bucket of r about it; sums of weights there.
+
+    Two loops over a block that stays in the cache: one that has no sums is faster.
+    """
+    own = sums[worker]
+    for block in range(first, last):
+        start = block * BLOCK_ROWS
+        stop = min(start + BLOCK_ROWS, bits.shape[0])
+        for i in range(start, stop):
+            size = max(((bits[i] & WITHOUT_SIGN) >> shift) - lowest, 0)
+            places[i] = np.uint32(centre[index[i]] + (size ^ (bits[i] >> 63)))
+        if weights.shape[0]:
+            for i in range(start, stop):
+                own[places[i]] += weights[i]
+        else:
+            for i in range(start, stop):
+                own[places[i]] += 1
 
 
 @inner
-def _add_buckets(worker, start, stop, bits, weights, index, table, shift, lowest, sums):
-    own, half = sums[worker], sums.shape[2] // 2
-    if weights.shape[0]:
-        for i in range(start, stop):
-            slot = table[index[i]]
-            if slot >= 0:
-                own[slot, _bucket(bits[i], shift, lowest, half)] += weights[i]
-    else:
-        for i in range(start, stop):
-            slot = table[index[i]]
-            if slot >= 0:
-                own[slot, _bucket(bits[i], shift, lowest, half)] += 1
-
-
-@inner
-def _choose_buckets(sums, ranks, chosen, left):
-    """The bucket where a slot's weight reaches its rank; left[slot] is its rank in there."""
+def _choose_places(sums, ranks, chosen, left):
+    """Mark where a slot's weight reaches its rank; left[slot] is its rank in there."""
+    width = sums.shape[1] // (ranks.shape[0] + 1)
     for slot in range(ranks.shape[0]):
-        below, bucket = np.int64(0), 0
+        below, place = np.int64(0), slot * width
         while True:
             own = np.int64(0)
             for worker in range(sums.shape[0]):
-                own += sums[worker, slot, bucket]
+                own += sums[worker, place]
             if below + own >= ranks[slot]:
                 break
             below += own
-            bucket += 1
-        chosen[slot], left[slot] = bucket, ranks[slot] - below
+            place += 1
+        chosen[place], left[slot] = 1, ranks[slot] - below
 
 
 @inner
-def _note_rows(worker, first, last, bits, index, table, shift, lowest, half, chosen, rows, counts):
-    """The rows of the chosen buckets, those of a block at its beginning."""
+def _note_rows(worker, first, last, places, chosen, rows, counts):
+    """The rows in chosen places, those of a block at its beginning."""
     for block in range(first, last):
         start = block * BLOCK_ROWS
         at = start
-        for i in range(start, min(start + BLOCK_ROWS, bits.shape[0])):
-            slot = table[index[i]]
-            if slot >= 0 and _bucket(bits[i], shift, lowest, half) == chosen[slot]:
-                rows[at] = i
-                at += 1
+        for i in range(start, min(start + BLOCK_ROWS, places.shape[0])):
+            rows[at] = i
+            at += chosen[places[i]]
         counts[block] = at - start
 
 
@@ -107,13 +106,13 @@ def _select(r, w, start, stop, rank):
 
 
 @inner
-def _select_in_slots(r, weights, index, table, rows, counts, left, out):
+def _select_in_slots(r, weights, places, width, rows, counts, left, out):
     """The noted rows, slot by slot, and the order statistic of each."""
     n_slots = left.shape[0]
     ends = np.zeros(n_slots + 1, dtype=np.int64)
     for block in range(counts.shape[0]):
         for j in range(block * BLOCK_ROWS, block * BLOCK_ROWS + counts[block]):
-            ends[table[index[rows[j]]] + 1] += 1
+            ends[places[rows[j]] // width + 1] += 1
     for slot in range(n_slots):
         ends[slot + 1] += ends[slot]
     values = np.empty(ends[n_slots], dtype=np.float64)
@@ -122,7 +121,7 @@ def _select_in_slots(r, weights, index, table, rows, counts, left, out):
     for block in range(counts.shape[0]):
         for j in range(block * BLOCK_ROWS, block * BLOCK_ROWS + counts[block]):
             i = rows[j]
-            slot = table[index[i]]
+            slot = places[i] // width
             values[at[slot]] = r[i]
             w[at[slot]] = weights[i] if weights.shape[0] else 1
             at[slot] += 1
@@ -131,15 +130,15 @@ def _select_in_slots(r, weights, index, table, rows, counts, left, out):
 
 
 @kernel
-def _ranked(crew, r, bits, weights, index, table, ranks, shift, lowest, sums, rows, counts, out):
-    chosen, left = np.empty_like(ranks), np.empty_like(ranks)
-    buckets = bits, weights, index, table, shift, lowest, sums
-    share(crew, bits.shape[0], _add_buckets, buckets)
-    _choose_buckets(sums, ranks, chosen, left)
-    half = sums.shape[2] // 2
-    noted = bits, index, table, shift, lowest, half, chosen, rows, counts
-    share(crew, counts.shape[0], _note_rows, noted)
-    _select_in_slots(r, weights, index, table, rows, counts, left, out)
+def _ranked(crew, r, bits, weights, index, centre, ranks, shift, lowest, space, out):
+    places, sums, chosen, rows, counts = space
+    left = np.empty_like(ranks)
+    added = bits, weights, index, centre, shift, lowest, places, sums
+    share(crew, counts.shape[0], _add_places, added)
+    _choose_places(sums, ranks, chosen, left)
+    share(crew, counts.shape[0], _note_rows, (places, chosen, rows, counts))
+    width = np.uint32(sums.shape[1] // (ranks.shape[0] + 1))
+    _select_in_slots(r, weights, places, width, rows, counts, left, out)
 
 
 def _bits_of(n_slots: int, n_rows: int) -> int:
@@ -153,18 +152,25 @@ def _bits_of(n_slots: int, n_rows: int) -> int:
 def ranked(
     slots: Slots, r: np.ndarray, weights: np.ndarray | None, ranks: np.ndarray, run: Run
 ) -> np.ndarray:
-    """`Engine.ranked`."""
+    """`Engine.ranked`. Rows of no slot are in one more."""
     n, m = r.shape[0], _bits_of(len(ranks), r.shape[0])
     run = run.limited_to(n, ROWS_PER_THREAD)
-    half = EXPONENTS << m
+    half, n_slots = EXPONENTS << m, len(ranks) + 1
     top = np.array([max(float(r.max()), -float(r.min()))]).view(np.int64)[0]
     shift = MANTISSA_BITS - m
     lowest = (int(top) >> shift) - half + 1
+    centre = np.where(slots.table < 0, len(ranks), slots.table) * (2 * half) + half
+    space = (
+        np.empty(n, dtype=np.uint32),
+        np.zeros((run.threads, 2 * half * n_slots), dtype=np.int64),
+        np.zeros(2 * half * n_slots, dtype=np.uint8),
+        np.empty(n + 1, dtype=np.int32),
+        np.zeros(-(-n // BLOCK_ROWS), dtype=np.int64),
+    )
     out = np.zeros(len(ranks))
     run.call(
-        _ranked, r, r.view(np.int64), _given(weights), slots.index, slots.table, ranks, shift,
-        lowest, np.zeros((run.threads, len(ranks), 2 * half), dtype=np.int64),
-        np.empty(n, dtype=np.int64), np.zeros(-(-n // BLOCK_ROWS), dtype=np.int64), out,
+        _ranked, r, r.view(np.int64), _given(weights), slots.index, centre, ranks, shift, lowest,
+        space, out,
     )  # fmt: skip
     return out
 
@@ -208,14 +214,22 @@ def _given(weights: np.ndarray | None) -> np.ndarray:
 
 
 @kernel
-def either_side(y, F, below, above, g):
+def _either_side(y, F, below, above, g):
     """g = `below` where F < y, `above` where F > y, 0 where they meet."""
     for i in range(y.shape[0]):
         g[i] = below if F[i] < y[i] else (above if F[i] > y[i] else 0.0)
 
 
 @kernel
-def clipped(y, F, delta, g):
+def _clipped(y, F, delta, g):
     """g = F - y, cut to [-delta, delta]."""
     for i in range(y.shape[0]):
         g[i] = min(max(F[i] - y[i], -delta), delta)
+
+
+def gradient(loss: Any, y: np.ndarray, F: np.ndarray, g: np.ndarray) -> None:
+    """The gradient of a loss of residuals, `losses.regression`, in one pass."""
+    if loss.kernel == "clipped":
+        _clipped(y, F, loss.delta, g)
+    else:
+        _either_side(y, F, *loss.slopes, g)
