@@ -301,7 +301,7 @@ class GradientBoosting(BoostedEstimator):
 
     def _resolved_step(self, loss: Loss, votes: bool) -> str:
         """As given, if the loss allows it; else the step that suits the loss best."""
-        leaf = loss.leaf_step is not None and not votes
+        leaf = loss.has_leaf_step and not votes
         smooth = self._smooth_step if loss.has_hessian else "line_search"
         step = self.step or (LEAF_STEP if leaf else smooth)
         if step == "newton" and not loss.has_hessian:
@@ -316,9 +316,8 @@ class GradientBoosting(BoostedEstimator):
             )
         if step == LEAF_STEP and not leaf:
             raise ValueError(
-                f"step='leaf' is for losses whose best constant is a quantile of residuals, or near "
-                f"one: absolute, quantile, huber and hinge; for loss {loss.name!r} step must be one "
-                "of 'line_search', 'newton', 'constant'."
+                "step='leaf' is for the losses 'absolute', 'quantile', 'huber' and 'hinge'; for "
+                f"loss {loss.name!r} step must be 'line_search', 'newton' or 'constant'."
             )
         return step
 

@@ -27,7 +27,7 @@ from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.kernels.protocol import Ruler, Slots
 from ensemble_gpu.learners.protocol import Candidate, Leaves
-from ensemble_gpu.losses.base import ORDER_STATISTIC
+from ensemble_gpu.losses import Huber
 
 # Sums of weights stay below 2^WEIGHT_BITS, times places on the ruler below 2^63.
 WEIGHT_BITS = 32
@@ -68,14 +68,14 @@ class LeafSteps:
         loss = self.gradients.problem.loss.output(k)
         r = y - self.gradients.F[k, :]
         slots = leaves.slots(chosen)
-        if loss.leaf_step == ORDER_STATISTIC:
-            level = loss.level(y)
-            if isinstance(level, float):
-                below = np.ceil(level * W).astype(np.int64)
-            else:
-                below = self._sums(leaves, self.counted * level)[chosen]
-            return self._ranked(slots, r, below, W)
-        return self._huber(slots, r, W, loss.delta)
+        if isinstance(loss, Huber):
+            return self._huber(slots, r, W, loss.delta)
+        level = loss.level(y)
+        if isinstance(level, float):
+            below = np.ceil(level * W).astype(np.int64)
+        else:
+            below = self._sums(leaves, self.counted * level)[chosen]
+        return self._ranked(slots, r, below, W)
 
     def _ranked(self, slots: Slots, r: Any, below: np.ndarray, W: np.ndarray) -> np.ndarray:
         """The end of the rows that weigh at least `below`; a zero has no sign."""

@@ -19,7 +19,8 @@ from ensemble_gpu.boosting.steps import LEAF_STEP, line_search
 from ensemble_gpu.learners.protocol import Candidate, GradientLearner, Leaves
 
 # A line search of this share of the usual one is short: the learner is stuck at a kink. Other
-# features are tried then, a few, because each costs a line search. The usual step forgets a tenth a round.
+# features are tried then, a few, because each costs a line search. The usual step forgets a tenth
+# a round.
 SHORT = 0.05
 MOST_STUMPS = 4
 FORGET = 0.9

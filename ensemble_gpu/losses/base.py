@@ -19,8 +19,6 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.model.link import LINKS
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
-# How the best step of a leaf is found (boosting/leaf_steps.py).
-ORDER_STATISTIC, HUBER = "order statistic", "huber"
 
 
 def array_exp(x: Any) -> Any:
@@ -40,8 +38,7 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
-    n_outputs: int = 1  # of a regression
-    leaf_step: str | None = None  # how each leaf's best step is found, where it can be
+    has_leaf_step: bool = False  # whether a leaf's best step can be found (boosting/leaf_steps.py)
     kernel: str | None = None  # engines may have compiled derivatives under this name
 
 
@@ -73,6 +70,11 @@ class Loss(Facts):
         if not self.has_hessian:
             raise NotImplementedError(no_hessian(self.name))
         return self.derivatives(y, F)[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a regression."""
+        return 1
 
     def output(self, k: int) -> Loss:
         """The loss of output k alone, where every output has a target of its own."""

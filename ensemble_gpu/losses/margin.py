@@ -17,7 +17,7 @@ from ensemble_gpu.arrays.exponentials import bounded, largest_exponent, softplus
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import CLASSIFICATION, ORDER_STATISTIC, Loss
+from ensemble_gpu.losses.base import CLASSIFICATION, Loss
 
 EPSILON = 2.0**-52
 
@@ -202,7 +202,7 @@ class Hinge(Margin):
     name = "hinge"
     link_name = "linear"
     has_hessian = False
-    leaf_step = ORDER_STATISTIC
+    has_leaf_step = True
 
     def value(self, y: Any, F: Any) -> Any:
         return shortfall(y, F)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.losses.base import ORDER_STATISTIC, REGRESSION, Loss
-from ensemble_gpu.losses.regression import Quantile, check_quantile, either_side
+from ensemble_gpu.losses.base import REGRESSION, Loss
+from ensemble_gpu.losses.regression import ONE_QUANTILE, Quantile, check_quantile, either_side
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,16 @@ class Quantiles(Loss):
     task = REGRESSION
     link_name = "increasing"
     has_hessian = False
-    leaf_step = ORDER_STATISTIC
+    has_leaf_step = True
     kernel = "either side"
 
     def __post_init__(self) -> None:
         given = list(self.quantiles)
+        allowed = f"{ONE_QUANTILE}, or an increasing list of such numbers"
         for tau in given:
-            check_quantile(tau, given)
-        if not given or any(a >= b for a, b in zip(given, given[1:], strict=False)):
-            raise ValueError(
-                "quantile must be a number in (0, 1), or an increasing list of them, none twice; "
-                f"got {given!r}."
-            )
+            check_quantile(tau, given, allowed)
+        if not given or any(a >= b for a, b in pairwise(given)):
+            raise ValueError(f"{allowed}; got {given!r}.")
 
     @property
     def n_outputs(self) -> int:

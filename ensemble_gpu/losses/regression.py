@@ -16,8 +16,10 @@ from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.parameters import check_real
 from ensemble_gpu.kernels.host.scalar import log
-from ensemble_gpu.losses.base import HUBER, ORDER_STATISTIC, REGRESSION, Loss, scaled
+from ensemble_gpu.losses.base import REGRESSION, Loss, scaled
 from ensemble_gpu.losses.roots import increasing_root
+
+ONE_QUANTILE = "quantile must be a number in (0, 1)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,7 @@ class Absolute(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
-    leaf_step = ORDER_STATISTIC
+    has_leaf_step = True
     kernel = "either side"
     slopes = -1.0, 1.0
 
@@ -84,7 +86,7 @@ class Huber(Loss):
     task = REGRESSION
     link_name = "identity"
     curvature = 1.0
-    leaf_step = HUBER
+    has_leaf_step = True
     kernel = "clipped"
 
     def __post_init__(self) -> None:
@@ -128,7 +130,7 @@ class Quantile(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
-    leaf_step = ORDER_STATISTIC
+    has_leaf_step = True
     kernel = "either side"
 
     def __post_init__(self) -> None:
@@ -188,12 +190,11 @@ class Poisson(Loss):
             raise ValueError(f"{allowed}; all values given are 0.")
 
 
-def check_quantile(tau: Any, given: Any) -> None:
-    """A level of quantiles, one of those given."""
-    allowed = "quantile must be a number in (0, 1), or an increasing list of them"
+def check_quantile(tau: Any, given: Any, allowed: str = ONE_QUANTILE) -> None:
+    """A level of quantiles, among those given."""
     if isinstance(tau, bool) or not isinstance(tau, numbers.Real):
         raise TypeError(f"{allowed}; got {given!r}.")
-    if not 0.0 < tau < 1.0:
+    if not 0.0 < float(tau) < 1.0:
         raise ValueError(f"{allowed}; got {given!r}.")
 
 

@@ -11,7 +11,8 @@ increasing  the outputs of a row, sorted    F = the quantiles
 
 ~ means proportional. margins are the outputs of AdaBoost, with 1/2 ln(p / (1 - p)) the population
 minimiser of exp(-y F), and of AdaBoost.MH; votes those of SAMME and of the multinomial loss. The
-last three are for numbers (increasing: for several quantiles of them), the others for classes, where the mean is the probability of class +1.
+last three are for numbers (increasing: for several quantiles), the others for classes, where the
+mean is the probability of class +1.
 
 Losses use `mean` and `output`, functions of an output. Classifiers use `probabilities` [n, K]. They
 follow the same formulas and ensure one thing more. Far from zero different outputs round to the

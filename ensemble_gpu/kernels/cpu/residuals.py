@@ -198,7 +198,7 @@ def _ruled_sums(crew, r, weights, index, table, base, per_unit, last, shift, sum
 
 def ruled_sums(
     slots: Slots, r: np.ndarray, weights: np.ndarray | None, ruler: Ruler, run: Run
-) -> Any:
+) -> np.ndarray:
     """`Engine.ruled_sums`."""
     run = run.limited_to(r.shape[0], ROWS_PER_THREAD)
     sums = np.zeros((run.threads, len(ruler.base), ruler.n_marks, 2), dtype=np.int64)
@@ -206,7 +206,8 @@ def ruled_sums(
         _ruled_sums, r, _given(weights), slots.index, slots.table, ruler.base, ruler.per_unit,
         float(ruler.last), ruler.shift, sums,
     )  # fmt: skip
-    return sums.sum(axis=0)
+    total: np.ndarray = sums.sum(axis=0)
+    return total
 
 
 def _given(weights: np.ndarray | None) -> np.ndarray:

@@ -36,7 +36,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential, fixedpoint
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, residuals, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
@@ -59,7 +59,6 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
-from ensemble_gpu.kernels.reference import residuals
 from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
@@ -184,13 +183,10 @@ class CudaEngine:
         return loss.gradient(y, F)
 
     def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
-        """Sorting is the array library's."""
-        with self.device.active("residuals in order", 64 * r.shape[0]):
-            return residuals.ranked(slots, r, weights, ranks, self.where)
+        return residuals.ranked(slots, r, weights, ranks, self.device)
 
     def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
-        with self.device.active("sums of residuals", 96 * r.shape[0]):
-            return residuals.ruled_sums(slots, r, weights, ruler, self.where)
+        return residuals.ruled_sums(slots, r, weights, ruler, self.device)
 
     def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
         with self.device.active("slopes of the loss", 24 * math.prod(q.shape)):

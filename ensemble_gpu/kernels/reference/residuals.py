@@ -20,7 +20,9 @@ def _counted(weights: Any | None, r: Any, where: Where) -> Any:
     return where.zeros(r.shape[0], where.xp.int64) + 1 if weights is None else weights
 
 
-def ranked(slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray, where: Where) -> Any:
+def ranked(
+    slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray, where: Where
+) -> np.ndarray:
     """`Engine.ranked`: rows in order of (slot, r), and their running weight."""
     xp = where.xp
     slot = _slots_of_rows(slots, where)
@@ -33,8 +35,10 @@ def ranked(slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray, where: 
     return where.host(xp.take(r, xp.take(order, at)))
 
 
-def ruled_sums(slots: Slots, r: Any, weights: Any | None, ruler: Ruler, where: Where) -> Any:
-    """`Engine.ruled_sums`."""
+def on_ruler(
+    slots: Slots, r: Any, weights: Any | None, ruler: Ruler, where: Where
+) -> tuple[Any, Any]:
+    """slot n_marks + mark of every row (beyond all marks where it is in no slot), and (w, w k)."""
     xp, n = where.xp, len(ruler.base)
     slot = _slots_of_rows(slots, where)
     inside = slot >= 0
@@ -42,9 +46,14 @@ def ruled_sums(slots: Slots, r: Any, weights: Any | None, ruler: Ruler, where: W
     k = xp.round((r - xp.take(where.put(ruler.base), own)) * ruler.per_unit)
     k = xp.minimum(xp.maximum(k, where.full(0.0)), where.full(float(ruler.last)))
     k = xp.astype(k, xp.int64)
-    place = xp.where(
-        inside, own * ruler.n_marks + (k >> ruler.shift), where.full(n * ruler.n_marks, xp.int64)
-    )
+    beyond = where.full(n * ruler.n_marks, xp.int64)
+    place = xp.where(inside, own * ruler.n_marks + (k >> ruler.shift), beyond)
     w = _counted(weights, r, where)
-    sums = sums_by(place, xp.stack([w, w * k], axis=1), n * ruler.n_marks, where)
-    return sums.reshape(n, ruler.n_marks, 2)
+    return place, xp.stack([w, w * k], axis=1)
+
+
+def ruled_sums(slots: Slots, r: Any, weights: Any | None, ruler: Ruler, where: Where) -> np.ndarray:
+    """`Engine.ruled_sums`."""
+    n = len(ruler.base) * ruler.n_marks
+    place, values = on_ruler(slots, r, weights, ruler, where)
+    return sums_by(place, values, n, where).reshape(len(ruler.base), ruler.n_marks, 2)
