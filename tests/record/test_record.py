@@ -62,7 +62,7 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     assert recorded("BoostingClassifier", "loss") >= {*CLASSIFICATION}
     assert recorded("BoostingRegressor", "loss") >= {*REGRESSION}
     for kind in boosted:
-        assert recorded(kind, "step") == {*STEPS}
+        assert recorded(kind, "step") == {*STEPS, "None"}
         assert recorded(kind, "missing") >= {"abstain", "learn"}
         assert recorded(kind, "subsample") >= {"0.5", "1.0"}
     for kind in classifiers:
