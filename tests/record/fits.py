@@ -431,7 +431,8 @@ SHAPES = {"stumps": {}, "trees": {"max_depth": 3, "n_estimators": 8, "learning_r
 
 def allowed(losses: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for loss, step in product(losses, ("leaf", "line_search", "newton", "constant")):
-        if not (step == "newton" and loss in NO_NEWTON or step == "leaf" and loss not in LEAF_STEPS):
+        needed = {"newton": loss not in NO_NEWTON, "leaf": loss in LEAF_STEPS}
+        if needed.get(step, True):
             yield loss, step
 
 

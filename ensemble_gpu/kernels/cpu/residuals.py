@@ -156,7 +156,7 @@ def ranked(
     n, m = r.shape[0], _bits_of(len(ranks), r.shape[0])
     run = run.limited_to(n, ROWS_PER_THREAD)
     half, n_slots = EXPONENTS << m, len(ranks) + 1
-    top = np.array([max(float(r.max()), -float(r.min()))]).view(np.int64)[0]
+    top = np.array([max(abs(float(r.max())), abs(float(r.min())))]).view(np.int64)[0]
     shift = MANTISSA_BITS - m
     lowest = (int(top) >> shift) - half + 1
     centre = np.where(slots.table < 0, len(ranks), slots.table) * (2 * half) + half
