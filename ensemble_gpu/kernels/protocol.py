@@ -330,6 +330,10 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        """`pair_sums` of one packed array after the other, most rows of which stay as they were."""
+        ...
+
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         """counts[c, f, b] of the rows with code c in `feature` and code b in f, on the host.
 

@@ -25,6 +25,7 @@ from ensemble_gpu.kernels.cpu import (
     score,
 )
 from ensemble_gpu.kernels.cpu.bounds import block_space
+from ensemble_gpu.kernels.cpu.changes import FollowingSums
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
@@ -131,6 +132,9 @@ class CpuEngine:
     def pair_sums(self, codes: Codes, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         G, H = self._unit_sums(pairs.pair_sums, codes, packed, 2)
         return G, H
+
+    def following_sums(self, codes: Codes) -> FollowingSums:
+        return FollowingSums(self, codes, self.run)
 
     def _unit_sums(self, kernel: Any, codes: Codes, q: np.ndarray, results: int) -> np.ndarray:
         """[result, plane, feature, code]: each thread adds its units into sums of its own."""

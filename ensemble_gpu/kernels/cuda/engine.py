@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,9 @@ class CudaEngine:
             self._summed = rows = Rows(self.device, codes.data, layout, codes.width)
         rows.words[...] = in_words(q, self.where)
         return rows
+
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        return partial(self.pair_sums, codes)
 
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         return pair_counts(codes, feature, weights, self.device)

@@ -6,6 +6,7 @@ Slow, portable, and the oracle that the compiled engines are compared with.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,9 @@ class ReferenceEngine:
     def pair_sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
         h = packed & 0xFFFFFFFF
         return self.sums(codes, (packed - h) >> 32), self.sums(codes, h)
+
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        return partial(self.pair_sums, codes)
 
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         xp, where = self.where.xp, self.where
