@@ -66,8 +66,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         in bags).""" + (
         described(
             depth=4,
-            step='"leaf" for the hinge loss, else "newton"',
-            leaf_losses="the hinge loss",
+            step='"newton", without a second derivative\n        "line_search"',
             prediction="probabilities",
             classes=", classes_",
             class_weight=_CLASS_WEIGHT,
@@ -213,7 +212,6 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         described(
             depth=6,
             step='"leaf" for the absolute,\n        quantile and Huber losses, else "line_search"',
-            leaf_losses="these losses",
             prediction="predictions",
             classes="",
             class_weight="",

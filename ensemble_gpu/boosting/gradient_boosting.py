@@ -92,9 +92,9 @@ PARAMETERS = """
     step : {{"leaf", "line_search", "newton", "constant"}} or None, default=None
         How far to go along a stump or tree h. None: {step}.
 
-        - "leaf": each leaf by itself goes to its best constant, for {leaf_losses}: of the absolute
-          and quantile losses the weighted quantile of its residuals y - F. All training rows take
-          part; the training loss never rises;
+        - "leaf", for the absolute, quantile and Huber losses: each leaf by itself goes to its best
+          constant, of the first two the weighted quantile of its residuals y - F. All training
+          rows take part, and the training loss never rises;
         - "line_search": alpha minimises R(f + alpha h) over all training rows, safeguarded so that
           the training loss never rises;
         - "newton": each leaf is a Newton step, sum of -gradient / sum of second derivatives;
@@ -281,7 +281,7 @@ class GradientBoosting(BoostedEstimator):
         return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
 
     def _descent(self, data: TrainingData, loss: Loss, votes: bool) -> DescentParameters:
-        step = self._resolved_step(loss, votes)
+        step = self._resolved_step(loss)
         weights = data.rows.weights
         held = self._restraint(usual_weight(None if weights is None else data.where.host(weights)))
         return DescentParameters.of(
@@ -299,25 +299,21 @@ class GradientBoosting(BoostedEstimator):
             ),
         )
 
-    def _resolved_step(self, loss: Loss, votes: bool) -> str:
+    def _resolved_step(self, loss: Loss) -> str:
         """As given, if the loss allows it; else the step that suits the loss best."""
-        leaf = loss.has_leaf_step and not votes
         smooth = self._smooth_step if loss.has_hessian else "line_search"
-        step = self.step or (LEAF_STEP if leaf else smooth)
+        step = self.step or (LEAF_STEP if loss.has_leaf_step else smooth)
         if step == "newton" and not loss.has_hessian:
+            also = "'leaf', " if loss.has_leaf_step else ""
             raise ValueError(
                 f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
-                "step must be 'leaf', 'line_search' or 'constant' for it."
+                f"step must be {also}'line_search' or 'constant' for it."
             )
-        if step == LEAF_STEP and votes:
+        if step == LEAF_STEP and not loss.has_leaf_step:
+            newton = "'newton', " if loss.has_hessian else ""
             raise ValueError(
-                "step='leaf' gives each leaf a value of its own, but the leaves of "
-                "stump='discrete' share one; step must be 'line_search' or 'constant' for it."
-            )
-        if step == LEAF_STEP and not leaf:
-            raise ValueError(
-                "step='leaf' is for the losses 'absolute', 'quantile', 'huber' and 'hinge'; for "
-                f"loss {loss.name!r} step must be 'line_search', 'newton' or 'constant'."
+                "step='leaf' is for the losses 'absolute', 'quantile' and 'huber'; for loss "
+                f"{loss.name!r} step must be {newton}'line_search' or 'constant'."
             )
         return step
 

@@ -2,10 +2,10 @@
 
     c minimises sum over the leaf's rows of w_i l(y_i, F_i + c)
 
-order statistic  Where l falls with a slope -a_i up to F + c = y and has the slope 1 - a_i beyond
-                 (absolute and quantile loss, hinge; up to a factor), the slope of the sum is the
-                 weight of the rows with r_i < c minus sum w_i a_i. It turns at the lowest r_i such
-                 that the rows with r <= r_i weigh at least sum w_i a_i: a weighted quantile.
+straight lines   The absolute and the quantile loss fall with a slope -tau up to F + c = y and rise
+                 with 1 - tau beyond (up to a factor), so the slope of the sum is the weight of the
+                 rows with r_i < c minus tau of all weight W. It turns at the lowest r_i such that
+                 the rows with r <= r_i weigh at least tau W: a weighted quantile.
 Huber            The slope is sum w_i clip(c - r_i, -delta, delta). It vanishes within delta of the
                  median, so rows are counted along a ruler there, from the sums of which the slope
                  at each mark follows exactly; c lies between the two marks where it changes sign.
@@ -70,15 +70,10 @@ class LeafSteps:
         slots = leaves.slots(chosen)
         if isinstance(loss, Huber):
             return self._huber(slots, r, W, loss.delta)
-        level = loss.level(y)
-        if isinstance(level, float):
-            below = np.ceil(level * W).astype(np.int64)
-        else:
-            below = self._sums(leaves, self.counted * level)[chosen]
-        return self._ranked(slots, r, below, W)
+        return self._ranked(slots, r, np.ceil(loss.level * W).astype(np.int64), W)
 
     def _ranked(self, slots: Slots, r: Any, below: np.ndarray, W: np.ndarray) -> np.ndarray:
-        """The end of the rows that weigh at least `below`; a zero has no sign."""
+        """The lowest r such that the rows up to it weigh `below`; a zero has no sign."""
         ranks = np.minimum(np.maximum(below, 1), W)
         return self.engine.ranked(slots, r, self.weights, ranks) + 0.0
 

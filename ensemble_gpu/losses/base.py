@@ -38,6 +38,7 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
+    straight: bool = False  # made of straight lines: the gradient changes at kinks alone
     has_leaf_step: bool = False  # whether a leaf's best step can be found (boosting/leaf_steps.py)
     kernel: str | None = None  # engines may have compiled derivatives under this name
 
@@ -80,8 +81,9 @@ class Loss(Facts):
         """The loss of output k alone, where every output has a target of its own."""
         return self
 
-    def level(self, y: Any) -> Any:
-        """a of boosting/leaf_steps.py: a number, or 0 or 1 (int64) for every row."""
+    @property
+    def level(self) -> float:
+        """Of a straight loss: the share of the weight below the best constant of a leaf."""
         raise NotImplementedError
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:

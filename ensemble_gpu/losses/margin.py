@@ -202,7 +202,7 @@ class Hinge(Margin):
     name = "hinge"
     link_name = "linear"
     has_hessian = False
-    has_leaf_step = True
+    straight = True
 
     def value(self, y: Any, F: Any) -> Any:
         return shortfall(y, F)
@@ -211,11 +211,6 @@ class Hinge(Margin):
         where = locate(F)
         g = where.xp.where(y * F < 1.0, -y, where.full(0.0, F.dtype))
         return g, where.xp.ones_like(F)
-
-    def level(self, y: Any) -> Any:
-        """Whether the row lies on the side of the kink, F = y, that falls."""
-        xp = locate(y).xp
-        return xp.astype(y > 0.0, xp.int64)
 
     def minimiser(self, eta: float) -> float:
         return float(np.sign(2.0 * eta - 1.0))

@@ -29,7 +29,7 @@ class Quantiles(Loss):
     task = REGRESSION
     link_name = "increasing"
     has_hessian = False
-    has_leaf_step = True
+    straight = has_leaf_step = True
     kernel = "either side"
 
     def __post_init__(self) -> None:

@@ -54,18 +54,16 @@ class Absolute(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
-    has_leaf_step = True
+    straight = has_leaf_step = True
     kernel = "either side"
     slopes = -1.0, 1.0
+    level = 0.5
 
     def value(self, y: Any, F: Any) -> Any:
         return locate(F).xp.abs(F - y)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
         return either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
-
-    def level(self, y: Any) -> float:
-        return 0.5
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, 0.5)])
@@ -130,7 +128,7 @@ class Quantile(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
-    has_leaf_step = True
+    straight = has_leaf_step = True
     kernel = "either side"
 
     def __post_init__(self) -> None:
@@ -141,7 +139,8 @@ class Quantile(Loss):
         """Below y and above it."""
         return -float(self.quantile), 1.0 - float(self.quantile)
 
-    def level(self, y: Any) -> float:
+    @property
+    def level(self) -> float:
         return float(self.quantile)
 
     def value(self, y: Any, F: Any) -> Any:

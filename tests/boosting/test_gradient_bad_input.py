@@ -167,13 +167,14 @@ def test_newton_with_hinge_says_which_steps_are_allowed():
 
 @pytest.mark.parametrize("loss", ["squared", "poisson"])
 def test_steps_of_leaves_are_refused_where_a_leaf_has_no_order_statistic(loss):
-    with pytest.raises(ValueError, match=rf"step='leaf' is for .*'hinge'; for loss '{loss}'"):
+    with pytest.raises(ValueError, match=rf"step='leaf' is for .*; for loss '{loss}' step must be"):
         BoostingRegressor(loss, step="leaf").fit(X, abs(Y) + 1.0)
 
 
-def test_steps_of_leaves_are_refused_for_stumps_whose_leaves_share_a_value():
-    with pytest.raises(ValueError, match=r"step='leaf'.*stump='discrete'.*'line_search'"):
-        BoostingClassifier("hinge", step="leaf", stump="discrete", max_depth=1).fit(X, LABELS)
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_steps_of_leaves_are_refused_for_classes(loss):
+    with pytest.raises(ValueError, match=rf"step='leaf' is for .*; for loss '{loss}' step must be"):
+        BoostingClassifier(loss, step="leaf", max_depth=1).fit(X, LABELS)
 
 
 @pytest.mark.parametrize(

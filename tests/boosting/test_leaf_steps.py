@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from ensemble_gpu import BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.boosting.leaf_steps import MARKS, PLACE_BITS, huber_marks
 from ensemble_gpu.learners.stump import ordered
-from ensemble_gpu.losses import Absolute, Hinge, Huber, Loss, Quantile
+from ensemble_gpu.losses import Absolute, Huber, Loss, Quantile
 from tests.boosters import FREE, plain
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.datasets import Data
@@ -41,9 +41,8 @@ def skewed(
 
 
 def fit(data: Data, loss: Any, **params: Any) -> Any:
-    kind = BoostingClassifier if isinstance(loss, Hinge) else BoostingRegressor
     params = {"n_estimators": 12, "learning_rate": 1.0, **params}
-    return kind(loss, **plain(params)).fit(data.X, data.y, data.weights)
+    return BoostingRegressor(loss, **plain(params)).fit(data.X, data.y, data.weights)
 
 
 def leaves_of(found: Any, X: np.ndarray, t: int) -> np.ndarray:
@@ -126,30 +125,6 @@ def test_a_leaf_moves_nearly_to_the_minimum_of_hubers_loss_and_not_beyond(delta,
             assert slope * np.sign(moved) <= 1e-5 * own.sum() * delta
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_leaf_moves_to_a_minimum_of_the_hinge_loss(n_classes, engine):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(160, 3))
-    score = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=160)
-    y = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
-    data, loss = Data(X, y, rng.integers(1, 4, 160).astype(np.float64)), Hinge()
-    with use_engine(engine):
-        found = fit(data, loss, n_estimators=8)
-    start = np.tile(found.model_.intercept, (160, 1))
-    stages = [start, *found.model_.staged(X)]
-    for t, k in product(range(found.n_estimators_), range(start.shape[1])):
-        own = 2.0 * (y == (1 if n_classes == 2 else k)) - 1.0
-        leaf = leaves_of(found, X, t)
-        for one in np.unique(leaf):
-            rows = leaf == one
-            F, moved = stages[t][rows, k], stages[t + 1][rows, k]
-            reached = loss_of(loss, own[rows], moved, data.weights[rows])
-            kinks = own[rows] - F  # a minimum of a sum of hinges is at one of their kinks
-            least = min(loss_of(loss, own[rows], F + c, data.weights[rows]) for c in kinks)
-            assert reached == pytest.approx(least, rel=1e-9)
-
-
 def test_marks_of_hubers_slope_are_exact_where_all_residuals_agree():
     n = 4 * MARKS + 4
     for place in (2 * MARKS + 1, 2 * MARKS + 2):
@@ -204,7 +179,7 @@ def test_the_default_step_of_other_losses_is_as_before():
         assert found[0].model_.fingerprint() == found[1].model_.fingerprint()
     labels = (data.y > 1).astype(int)
     for loss, stump, step in (
-        ("logistic", "real", "newton"), ("hinge", "real", "leaf"),
+        ("logistic", "real", "newton"), ("hinge", "real", "line_search"),
         ("hinge", "discrete", "line_search"),
     ):  # fmt: skip
         found = [
