@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.bags import plan_in_bags
 from ensemble_gpu.boosting.classifier import BoostedClassifier
+from ensemble_gpu.boosting.evaluation import watched_metrics
 from ensemble_gpu.boosting.gradient_boosting import AUTO, GradientBoosting, described
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
@@ -27,9 +30,11 @@ from ensemble_gpu.losses import (
     Loss,
     Poisson,
     Quantile,
+    Quantiles,
     classification_loss,
     regression_loss,
 )
+from ensemble_gpu.metrics import Metric
 
 _CLASS_WEIGHT = """
     class_weight : dict, "balanced" or None
@@ -61,13 +66,15 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         in bags).""" + (
         described(
             depth=4,
-            step="newton",
+            step='"newton", without a second derivative\n        "line_search"',
             prediction="probabilities",
             classes=", classes_",
             class_weight=_CLASS_WEIGHT,
             metrics=_CLASS_METRICS,
         )
     )
+
+    _smooth_step = "newton"
 
     def __init__(
         self,
@@ -76,7 +83,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         stump: str = "real",
         n_estimators: int | None = None,
         learning_rate: float | None = None,
-        step: str = "newton",
+        step: str | None = None,
         max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -181,9 +188,9 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
             and descent.constraints.n_features == self.n_features_in_
         ):
             return None
-        if self.stump == "real" and self.step == "newton":
+        if self.stump == "real" and descent.step == "newton":
             return "gentle"
-        if self.stump == "discrete" and self.step == "line_search" and n_classes == 2:
+        if self.stump == "discrete" and descent.step == "line_search" and n_classes == 2:
             return "discrete"
         return None
 
@@ -196,11 +203,15 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
     loss : str or Loss, default="squared"
         "squared" (y - F)^2 (L2Boost), "absolute" |y - F|, "huber", "quantile", "poisson"
         e^F - y F with prediction e^F; or a Loss (`ensemble_gpu.losses`), such as Huber(delta=2.0).
-    quantile : float in (0, 1) or None
-        Which quantile loss="quantile" estimates; None: the median.""" + (
+    quantile : float in (0, 1), increasing list of them, or None
+        Which quantile loss="quantile" estimates; None: the median. Of a list, one model has an
+        output for each (a learner has as many values a leaf), and `predict` is [n, K]: the
+        outputs of each row sorted, which never raises the loss, so that they never cross. The loss
+        is the sum of the quantile losses; `score` is 1 minus the share of it that is left of what
+        the best constants lose; metrics are the loss or callables.""" + (
         described(
             depth=6,
-            step="line_search",
+            step='"leaf" for the absolute,\n        quantile and Huber losses, else "line_search"',
             prediction="predictions",
             classes="",
             class_weight="",
@@ -208,14 +219,16 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         )
     )
 
+    _smooth_step = "line_search"
+
     def __init__(
         self,
         loss: str | Loss = "squared",
         *,
-        quantile: float | None = None,
+        quantile: float | Sequence[float] | None = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
-        step: str = "line_search",
+        step: str | None = None,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -276,14 +289,52 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._resolved_loss()
+        if not isinstance(self._resolved_loss(), Quantiles):
+            return
+        for watched in watched_metrics(self.metric, self._task):
+            if isinstance(watched.source, Metric):
+                raise ValueError(
+                    f"metric {watched.name!r} is for one prediction a row; for several quantiles "
+                    f"metric must be None, 'loss' or a callable; got {self.metric!r}."
+                )
+        if self.monotonic_cst is not None:
+            raise ValueError(
+                "monotonic_cst is for one output; quantile asks for several: "
+                f"{self.quantile!r}. Fit them one by one."
+            )
 
     def _resolved_loss(self) -> Loss:
         if self.quantile is None:
             return regression_loss(self.loss)
         if self.loss != "quantile":
             raise ValueError(f"quantile is for loss='quantile'; loss is {self.loss!r}.")
-        return Quantile(quantile=self.quantile)
+        given: Any = self.quantile
+        if isinstance(given, list | tuple) or getattr(given, "ndim", 0) == 1:
+            return Quantiles(tuple(given.tolist() if hasattr(given, "tolist") else given))
+        return Quantile(quantile=given)
+
+    def _n_outputs(self) -> int:
+        return self._resolved_loss().n_outputs
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions; of several quantiles 1 - L / L_0.
+
+        L is the sum of the quantile losses, L_0 that of the best constants for this y.
+        """
+        loss = self._resolved_loss()
+        if not isinstance(loss, Quantiles):
+            return super().score(X, y, sample_weight)
+        F, y, weights, where = self._to_score(X, y, sample_weight)
+        host = None if weights is None else where.host(weights)
+        constant = where.put(loss.best_constant(where.host(y), host))
+        xp = where.xp
+        best, left = (
+            weighted_mean(xp.sum(loss.value(y[None, :], rows), axis=0), weights, where)
+            for rows in (constant[:, None], xp.permute_dims(F, (1, 0)))
+        )
+        if best == 0.0:
+            return 1.0 if left == 0.0 else 0.0
+        return 1.0 - left / best
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         target, weights = super()._read_target(y, n_rows, w, where)

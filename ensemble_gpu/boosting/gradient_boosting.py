@@ -16,7 +16,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
-from ensemble_gpu.boosting.steps import STEPS
+from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
 from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.parameters import (
     check_choice,
@@ -89,9 +89,12 @@ PARAMETERS = """
         Added to that sum where the value of a leaf is divided by it; None:
         {l2_regularization:g}, of stumps 0. Stumps with any of the three are grown as trees. Where
         rows weigh less than 1 in the mean, the defaults of both sums are so much less.
-    step : {{"line_search", "newton", "constant"}}, default="{step}"
-        How far to go along a stump or tree h:
+    step : {{"leaf", "line_search", "newton", "constant"}} or None, default=None
+        How far to go along a stump or tree h. None: {step}.
 
+        - "leaf", for the absolute, quantile and Huber losses: each leaf by itself goes to its best
+          constant, of the first two the weighted quantile of its residuals y - F. All training
+          rows take part, and the training loss never rises;
         - "line_search": alpha minimises R(f + alpha h) over all training rows, safeguarded so that
           the training loss never rises;
         - "newton": each leaf is a Newton step, sum of -gradient / sum of second derivatives;
@@ -206,7 +209,7 @@ class GradientBoosting(BoostedEstimator):
     """The parameters of gradient boosting."""
 
     loss: str | Loss
-    step: str
+    step: str | None
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -219,10 +222,12 @@ class GradientBoosting(BoostedEstimator):
     interaction_cst: Any
     categorical_features: Any
     categorical_split: str
+    # The step of losses without kinks.
+    _smooth_step: str
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("step", self.step, STEPS)
+        check_choice("step", self.step, (*STEPS, None))
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0, others=(None,))
         check_integer("n_bags", self.n_bags, 1)
@@ -276,16 +281,12 @@ class GradientBoosting(BoostedEstimator):
         return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
 
     def _descent(self, data: TrainingData, loss: Loss, votes: bool) -> DescentParameters:
-        if self.step == "newton" and not loss.has_hessian:
-            raise ValueError(
-                f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
-                "step must be 'line_search' or 'constant' for it."
-            )
+        step = self._resolved_step(loss)
         weights = data.rows.weights
         held = self._restraint(usual_weight(None if weights is None else data.where.host(weights)))
         return DescentParameters.of(
             self,
-            step=self.step,
+            step=step,
             subsample=held.subsample,
             n_features=count_features(held.max_features, self.n_features_in_),
             signs=self._signs(),
@@ -297,6 +298,24 @@ class GradientBoosting(BoostedEstimator):
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
         )
+
+    def _resolved_step(self, loss: Loss) -> str:
+        """As given, if the loss allows it; else the step that suits the loss best."""
+        smooth = self._smooth_step if loss.has_hessian else "line_search"
+        step = self.step or (LEAF_STEP if loss.has_leaf_step else smooth)
+        if step == "newton" and not loss.has_hessian:
+            also = "'leaf', " if loss.has_leaf_step else ""
+            raise ValueError(
+                f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
+                f"step must be {also}'line_search' or 'constant' for it."
+            )
+        if step == LEAF_STEP and not loss.has_leaf_step:
+            newton = "'newton', " if loss.has_hessian else ""
+            raise ValueError(
+                "step='leaf' is for the losses 'absolute', 'quantile' and 'huber'; for loss "
+                f"{loss.name!r} step must be {newton}'line_search' or 'constant'."
+            )
+        return step
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
         """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""

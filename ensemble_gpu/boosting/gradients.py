@@ -46,7 +46,8 @@ class Gradients:
         self.F = where.zeros((outputs, codes.n_rows), xp.float64) + where.put(start)[:, None]
         if problem.offset is not None:
             self.F = self.F + xp.round(problem.offset / self.quantum) * self.quantum
-        self.format = format_for(engine, codes.n_rows, problem.weights)
+        steady = problem.loss.straight and sampling.share == 1.0
+        self.format = format_for(engine, codes.n_rows, problem.weights, steady)
         self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
         self.pending: tuple[Leaves, np.ndarray] | None = None
         self.spare: Any = None

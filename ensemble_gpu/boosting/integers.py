@@ -9,6 +9,7 @@ Fine    g and h with 30 bits each, relative to the largest, times an integer wei
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -58,8 +59,9 @@ class Format(Protocol):
         ...
 
 
-def format_for(engine: Engine, n_rows: int, weights: Any | None) -> Format:
-    return Fine(engine, weights) if n_rows <= FINE_ROWS else Packed(engine, weights)
+def format_for(engine: Engine, n_rows: int, weights: Any | None, steady: bool) -> Format:
+    """`steady`: most rows have the gradient of the round before."""
+    return Fine(engine, weights) if n_rows <= FINE_ROWS else Packed(engine, weights, steady)
 
 
 def unit_of(largest: float, bits: int) -> float:
@@ -72,8 +74,10 @@ class Packed:
 
     bits, planes = PACK_BITS, 1
 
-    def __init__(self, engine: Engine, weights: Any | None) -> None:
+    def __init__(self, engine: Engine, weights: Any | None, steady: bool = False) -> None:
         self.engine, self.weight_unit, self.weights = engine, 1.0, None
+        self.steady = steady
+        self.following: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
         if weights is not None:
             heaviest = engine.where.xp.max(weights)
             self.weight_unit, self.weights = float(heaviest), weights / heaviest
@@ -89,7 +93,12 @@ class Packed:
         return xp.astype(xp.round(self.weighed(g, part) * (1.0 / unit)), xp.int64)
 
     def sums(self, codes: Codes, packed: Any) -> tuple[np.ndarray, np.ndarray]:
-        S, H = self.engine.pair_sums(codes, packed)
+        if self.steady and self.following is None:
+            self.following = self.engine.following_sums(codes)
+        if self.following is None:
+            S, H = self.engine.pair_sums(codes, packed)
+        else:
+            S, H = self.following(packed)
         return -S, H
 
     def moments(self, packed: Any) -> Any:

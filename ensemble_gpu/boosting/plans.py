@@ -49,6 +49,7 @@ from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
 from ensemble_gpu.model.calibration import CalibratedLoss
+from ensemble_gpu.model.link import IDENTITY, INCREASING
 
 STUMP = Size(1, None, 1)
 
@@ -231,18 +232,25 @@ def regression_plan(
     descent: DescentParameters,
     learner: GradientLearner,
 ) -> Plan:
-    """One output; the target is y itself."""
+    """One output, or one a quantile; the target is y itself."""
     engine, scale = binned.engine, 1.0
-    if loss.link_name == "identity":
+    if loss.link_name in (IDENTITY, INCREASING):
         xp = engine.where.xp
         sizes = [binned.target] if binned.offset is None else [binned.target, binned.offset]
         largest = max(float(xp.max(xp.abs(a))) for a in sizes)
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
-        return _mean_loss(loss, y, F, weights, where)
+        F = where.xp.sort(F, axis=1) if loss.link_name == INCREASING else F
+        return _mean_loss(loss, _for_outputs(y, loss, where), F, weights, where)
 
-    return _plan(binned, loss, 1, scale, descent, learner, mean_loss)
+    binned = replace(binned, target=_for_outputs(binned.target, loss, engine.where))
+    return _plan(binned, loss, loss.n_outputs, scale, descent, learner, mean_loss)
+
+
+def _for_outputs(y: Any, loss: Loss, where: Where) -> Any:
+    """The same target for each of several outputs."""
+    return y if loss.n_outputs == 1 else where.xp.stack([y] * loss.n_outputs)
 
 
 def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
@@ -343,7 +351,9 @@ def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) ->
     weights = None if binned.weights is None else where.host(binned.weights)
     if y.ndim == 1:
         return loss.best_constant(y, weights)
-    return np.concatenate([loss.best_constant(y[k], weights) for k in range(n_outputs)])
+    return np.concatenate([
+        loss.output(k).best_constant(y[k], weights) for k in range(n_outputs)
+    ])  # fmt: skip
 
 
 def _mean_loss(loss: Loss, y: Any, F: Any, weights: Any | None, where: Where) -> float:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.gradients import Gradients
-from ensemble_gpu.boosting.steps import line_search
+from ensemble_gpu.boosting.leaf_steps import LeafSteps
+from ensemble_gpu.boosting.steps import LEAF_STEP, line_search
 from ensemble_gpu.learners.protocol import Candidate, GradientLearner, Leaves
 
-# A step of this share of the usual one is short: the learner is stuck at a kink. Other features are
-# tried then, a few, because each costs a line search. The usual step forgets a tenth a round.
+# A line search of this share of the usual one is short: the learner is stuck at a kink. Other
+# features are tried then, a few, because each costs a line search. The usual step forgets a tenth
+# a round.
 SHORT = 0.05
 MOST_STUMPS = 4
 FORGET = 0.9
@@ -56,6 +59,7 @@ class Rebuild:
     ) -> None:
         self.gradients, self.learner = gradients, learner
         self.step, self.rate = step, learning_rate
+        self.leaf_steps = LeafSteps(gradients) if step == LEAF_STEP else None
         self.intercept, self.quantum = gradients.intercept, gradients.quantum
         problem = gradients.problem
         curvature = problem.loss.curvature
@@ -79,13 +83,21 @@ class Rebuild:
         return None
 
     def _best_of_few(self) -> Any | None:
-        """Where the loss has kinks a stump can be stuck at one: then the best of other features."""
-        loss = self.gradients.problem.loss
-        has_kinks = self.step == "line_search" and not loss.has_hessian
+        """The best candidate; where it leads nowhere, other features are tried.
+
+        A line search can be stuck at a kink of the loss: then the longest step of a few. Steps of
+        single leaves are not, and any of them lowers the loss: then the first that is not 0.
+        """
+        loss, short = self.gradients.problem.loss, 0.0
+        tries: Any = range(1)
+        if self.leaf_steps is not None:
+            tries = count()
+        elif self.step == "line_search" and not loss.has_hessian:
+            tries, short = range(MOST_STUMPS), SHORT * self.usual
         best: tuple[Candidate, np.ndarray, float] | None = None
         longest = 0.0
         barred: list[int] = []
-        for _ in range(MOST_STUMPS if has_kinks else 1):
+        for _ in tries:
             candidate = self.learner.best(barred)
             if candidate is None:
                 break
@@ -93,7 +105,7 @@ class Rebuild:
             length = float(np.abs(values).max())
             if length > longest:
                 best, longest = (candidate, values, alpha), length
-            if longest > SHORT * self.usual or not candidate.bars:
+            if longest > short or not candidate.bars:
                 break
             barred += candidate.bars
         return None if best is None else self._made(*best, longest)
@@ -111,6 +123,8 @@ class Rebuild:
     def _step(self, candidate: Candidate) -> tuple[np.ndarray, float]:
         """(nu alpha h, nu alpha): as far along a candidate as the step rule says."""
         gradients = self.gradients
+        if self.leaf_steps is not None:
+            return gradients.rounded(self.rate * self.leaf_steps(candidate)), self.rate
         loss, (unit_g, unit_h) = gradients.problem.loss, gradients.units
         h = candidate.c * (unit_g / unit_h)
         alpha = 1.0

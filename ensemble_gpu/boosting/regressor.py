@@ -11,21 +11,24 @@ from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.losses.base import array_exp
 from ensemble_gpu.metrics import REGRESSION
-from ensemble_gpu.model.link import LINKS
+from ensemble_gpu.model.link import INCREASING, LINKS
 
 # Range of a target at most: gains are sums of squares of it.
 WIDEST = 1e150
 
 
 class BoostedRegressor(ArrayRegressor, BoostedEstimator):
-    """Predictions of a regressor whose `model_` is an AdditiveModel with one output."""
+    """Predictions of a regressor whose `model_` has one output, or one a quantile."""
 
     def _mean(self, F: Any) -> Any:
-        """The prediction [n] from outputs [n, 1], by the inverse link."""
-        return LINKS[self.link_].mean(F[:, 0], array_exp)
+        """The prediction by the inverse link: [n] from outputs [n, 1]; quantiles [n, K] stay so."""
+        return LINKS[self.link_].mean(F if self.link_ == INCREASING else F[:, 0], array_exp)
 
     def predict(self, X: Any) -> Any:
-        """The predicted value of every row, in the namespace and on the device of X."""
+        """The predicted value of every row [n], in the namespace and on the device of X.
+
+        Of several quantiles [n, K], in the order in which they were given: ascending in every row.
+        """
         F, home, _ = self._outputs(X)
         return home.hand_over(self._mean(F))
 

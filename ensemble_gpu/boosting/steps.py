@@ -1,5 +1,6 @@
 """How far to go along a stump h: the step rules.
 
+leaf         each leaf by itself goes to its best constant (boosting/leaf_steps.py); alpha = 1.
 constant     alpha = 1 / L, where L bounds the loss's second derivative (1 where nothing does).
 newton       h is fitted with second derivatives, so that each leaf is a Newton step; alpha = 1.
 line_search  alpha minimises R(f + alpha h) over the whole training set.
@@ -13,7 +14,8 @@ from collections.abc import Callable
 
 from ensemble_gpu.losses.roots import LOW, Bracket, Precision, narrowed
 
-STEPS = ("line_search", "newton", "constant")
+LEAF_STEP = "leaf"
+STEPS = (LEAF_STEP, "line_search", "newton", "constant")
 
 # A slope of this share of the first one counts as flat; an interval of this share as a point.
 FLAT = 1e-3

@@ -22,19 +22,24 @@ class ArrayRegressor(RegressorMixin, ArrayEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - prediction)^2 / sum w (y - mean)^2, at most 1."""
-        predicted = self.predict(X)
-        check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
-        predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
-        where = locate(predicted)
+        predicted, y, weights, where = self._to_score(X, y, sample_weight)
         xp = where.xp
-        y = check_target(y, predicted.shape[0], where, "y")
-        weights = check_weights(sample_weight, y.shape[0], where, "sample_weight")
         w = xp.ones_like(y) if weights is None else weights / xp.max(weights)
         unit = magnitude(y, where)
-        y, predicted = y / unit, where.as_float64(predicted) / unit
+        y, predicted = y / unit, predicted / unit
         mean = xp.sum(w * y) / xp.sum(w)
         left = float(xp.sum(w * (y - predicted) ** 2))
         spread = float(xp.sum(w * (y - mean) ** 2))
         if spread == 0.0:
             return 1.0 if left == 0.0 else 0.0
         return 1.0 - left / spread
+
+    def _to_score(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, Where]:
+        """Predictions as float64, y and weights, validated, and where they are."""
+        predicted = self.predict(X)
+        check_same_place(locate(predicted), y=y, sample_weight=sample_weight)
+        predicted, y, sample_weight = map(to_workplace, (predicted, y, sample_weight))
+        where = locate(predicted)
+        y = check_target(y, predicted.shape[0], where, "y")
+        weights = check_weights(sample_weight, y.shape[0], where, "sample_weight")
+        return where.as_float64(predicted), y, weights, where

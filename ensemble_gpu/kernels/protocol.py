@@ -162,6 +162,34 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Slots:
+    """Rows in slots, such as leaves: row i in slot table[index[i]], in none where that is < 0.
+
+    `index` is an integer array where the rows are, `table` int64 on the host.
+    """
+
+    index: Any
+    table: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Residuals as places on a ruler of `n_marks` marks: k = rint((r - base[slot]) per_unit).
+
+    k is cut to 0 ... `last`; mark m holds the places k with k >> shift = m.
+    """
+
+    base: np.ndarray
+    per_unit: float
+    shift: int
+    n_marks: int
+
+    @property
+    def last(self) -> int:
+        return (self.n_marks << self.shift) - 1
+
+
+@dataclass(frozen=True)
 class Codes:
     """A binned matrix in an engine's own layout.
 
@@ -329,6 +357,10 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        """`pair_sums` of one packed array after the other, most rows of which stay as they were."""
+        ...
+
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         """counts[c, f, b] of the rows with code c in `feature` and code b in f, on the host.
 
@@ -382,6 +414,18 @@ class Engine(TreeEngine, Protocol):
 
     def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
         """sums[output, leaf] of the int64 q[output, row], on the host."""
+        ...
+
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
+        """The lowest r_i of every slot such that its rows with r <= r_i weigh at least its rank.
+
+        float64 on the host. Weights are int64 >= 0 (None: ones), 1 <= ranks[slot] <= the weight of
+        the slot. A value of the data, so it does not depend on how it is found (0 has no sign).
+        """
+        ...
+
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
+        """sums[slot, mark] of the weights w and of w k, [.., 2], int64 on the host."""
         ...
 
     def exp(self, x: Any) -> Any:

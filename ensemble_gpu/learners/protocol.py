@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.kernels.protocol import Slots
 
 
 class RoundWeights(NamedTuple):
@@ -112,6 +113,10 @@ class Leaves(Protocol):
         """sums[output, leaf] of the int64 q[output, row] of a block, on the host."""
         ...
 
+    def slots(self, chosen: np.ndarray) -> Slots:
+        """All rows in slots, one for each leaf chosen (bool), in order; the others in none."""
+        ...
+
 
 @runtime_checkable
 class LookedUp(Protocol):
@@ -128,7 +133,8 @@ class Candidate:
 
     `S` [output, leaf] are the sums of -gradient, `gain` what the fit is worth; `made(values, alpha,
     error, trail)` is the round that adds `values` [output, leaf]. `bars`: features that a second
-    candidate must not use.
+    candidate must not use. `allowed` makes the steps of single leaves [output, leaf] those that
+    the learner's constraints allow, each between 0 and what it was; None: all are.
     """
 
     c: np.ndarray
@@ -137,6 +143,7 @@ class Candidate:
     leaves: Leaves
     made: Callable[[np.ndarray, float, float, Any], Any]
     bars: list[int]
+    allowed: Callable[[np.ndarray], np.ndarray] | None = None
 
 
 class GradientLearner(Learner, Protocol):
@@ -159,6 +166,11 @@ class GradientLearner(Learner, Protocol):
     def restore(self, random_state: Any) -> None:
         """Go on from there."""
         ...
+
+
+def numbered(chosen: np.ndarray) -> np.ndarray:
+    """0, 1, ... for those chosen, -1 for the others."""
+    return np.where(chosen, np.cumsum(chosen) - 1, -1).astype(np.int64)
 
 
 def shares(gains: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,13 @@ from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.gain import Gain, best_gain
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Cut, Engine
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Cut, Engine, Slots
 from ensemble_gpu.learners.protocol import (
     Candidate,
     Outcome,
     RoundWeights,
     alphas_and_errors,
+    numbered,
     shares,
 )
 from ensemble_gpu.model.additive import AdditiveModel, Rounds, stump_values
@@ -169,6 +171,19 @@ class StumpSearch:
             self.generator.bit_generator.state = random_state
 
 
+def ordered(steps: np.ndarray, sign: int) -> np.ndarray:
+    """Steps [output, leaf] that rise (sign +1) or fall (-1) from left to right, as they may.
+
+    Two in the wrong order become one: the one nearer to 0, or 0 where it lies between them.
+    """
+    left, right = steps[:, LEFT], steps[:, RIGHT]
+    wrong = sign * (right - left) < 0.0
+    middle = np.median(np.stack([left, np.zeros_like(left), right]), axis=0)
+    out = steps.copy()
+    out[:, LEFT], out[:, RIGHT] = (np.where(wrong, middle, side) for side in (left, right))
+    return out
+
+
 @dataclass(frozen=True)
 class StumpLeaves:
     """The leaves of a stump: a feature's codes, cut."""
@@ -183,10 +198,17 @@ class StumpLeaves:
     def sums(self, q: Any, rows: slice) -> np.ndarray:
         return self.engine.leaf_sums(q, self.column[rows], self.cut)
 
-    def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
+    def _leaf_of_codes(self) -> np.ndarray:
+        """The leaf of every code."""
         leaf = np.where(np.arange(self.cut.missing_code + 1) <= self.cut.bin, LEFT, RIGHT)
         leaf[self.cut.missing_code] = self.cut.missing_leaf
-        return self.column, np.take(values, leaf, axis=1)
+        return leaf
+
+    def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
+        return self.column, np.take(values, self._leaf_of_codes(), axis=1)
+
+    def slots(self, chosen: np.ndarray) -> Slots:
+        return Slots(self.column, numbered(chosen)[self._leaf_of_codes()])
 
 
 class Stumps(StumpTables):
@@ -212,8 +234,12 @@ class Stumps(StumpTables):
         def made(values: np.ndarray, alpha: float, error: float, trail: Any) -> Stump:
             return Stump(split.feature, split.bin, missing_leaf, values, alpha, error, trail=trail)
 
+        sign = int(self.search.constraints.signs[split.feature])
         leaves = self._leaves(split.feature, split.bin, missing_leaf)
-        return Candidate(split.c, split.S, split.gain, leaves, made, [split.feature])
+        return Candidate(
+            split.c, split.S, split.gain, leaves, made, [split.feature],
+            partial(ordered, sign=sign) if sign else None,
+        )  # fmt: skip
 
     def leaves(self, stump: Stump) -> StumpLeaves:
         return self._leaves(stump.feature, stump.bin, stump.missing_leaf)

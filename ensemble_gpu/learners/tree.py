@@ -21,10 +21,10 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.nodes import root_key
-from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.protocol import Engine, Slots
 from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, VARIANCE, Sample, SplitRule, subset_words
-from ensemble_gpu.learners.protocol import Candidate, Outcome, RoundWeights, shares
+from ensemble_gpu.learners.protocol import Candidate, Outcome, RoundWeights, numbered, shares
 from ensemble_gpu.learners.stump import SplitConstraints
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.model.nodes import Gathered, Nodes
@@ -106,6 +106,10 @@ class TreeLeaves:
     def lookup(self, values: np.ndarray) -> tuple[Any, np.ndarray]:
         return self.node, values if self.owner is None else np.take(values, self.owner, axis=1)
 
+    def slots(self, chosen: np.ndarray) -> Slots:
+        table = numbered(chosen)
+        return Slots(self.node, table if self.owner is None else table[self.owner])
+
 
 class Trees:
     """Trees from the gradients of a round; features are drawn anew for every node.
@@ -171,7 +175,36 @@ class Trees:
         def made(values: np.ndarray, alpha: float, error: float, trail: Any) -> TreeRound:
             return TreeRound(grown, values, alpha, error, trail=trail)
 
-        return Candidate(c, S * leaf, gain, self._grown_leaves(grown), made, [])
+        kept = np.where(leaf & (H > 0), H / (np.maximum(H, 1) + self.rule.l2), 0.0)
+
+        def allowed(steps: np.ndarray) -> np.ndarray:
+            """Shrunk as c is, and in the order of monotone features."""
+            steps = kept * steps
+            return self._ordered(grown, steps) if self.rule.monotone else steps
+
+        return Candidate(c, S * leaf, gain, self._grown_leaves(grown), made, [], allowed)
+
+    def _ordered(self, grown: Grown, steps: np.ndarray) -> np.ndarray:
+        """Steps of leaves that keep the order of monotone features.
+
+        From the last split up: leaves on the two sides that are in the wrong order are cut at the
+        step nearest to 0 that parts them. Cutting a side keeps the order within it.
+        """
+        steps, inner = steps.copy(), np.flatnonzero(grown.feature != LEAF)
+        below = {node: np.array([node]) for node in np.flatnonzero(grown.is_leaf).tolist()}
+        for node in inner[::-1].tolist():
+            child = int(grown.left[node])
+            sides = below[child], below[child + 1]
+            below[node] = np.concatenate(sides)
+            sign = int(self.rule.signs[grown.feature[node]])
+            for own in steps if sign else ():
+                lower, upper = sides[::sign]
+                least, most = own[upper].min(), own[lower].max()
+                if most > least:
+                    cut = float(np.median([most, 0.0, least]))
+                    own[lower] = np.minimum(own[lower], cut)
+                    own[upper] = np.maximum(own[upper], cut)
+        return steps
 
     def _grown_leaves(self, grown: Grown) -> TreeLeaves:
         """Where the grower has left the rows, if it had all of them."""

@@ -20,6 +20,7 @@ from ensemble_gpu.losses.margin import (
     TruncatedSquared,
 )
 from ensemble_gpu.losses.multinomial import Multinomial
+from ensemble_gpu.losses.quantiles import Quantiles
 from ensemble_gpu.losses.regression import Absolute, Huber, Poisson, Quantile, Squared
 
 CLASSIFICATION: dict[str, type[Loss]] = {
@@ -75,6 +76,7 @@ __all__ = [
     "Multinomial",
     "Poisson",
     "Quantile",
+    "Quantiles",
     "REGRESSION",
     "REGRESSION_ALIASES",
     "Squared",

@@ -38,6 +38,8 @@ class Facts:
     calibrated: bool | None = None  # classification: is sign F* the Bayes rule? (MATHS 8)
     times_half: float = 1.0  # how many times 1/2 stands before its squares: 2 for (y - F)^2
     longest_step: float = math.inf  # bound on the Newton step of a leaf
+    straight: bool = False  # made of straight lines: the gradient changes at kinks alone
+    has_leaf_step: bool = False  # whether a leaf's best step can be found (boosting/leaf_steps.py)
     kernel: str | None = None  # engines may have compiled derivatives under this name,
     parameter: float = 0.0  # with this parameter
 
@@ -76,6 +78,20 @@ class Loss(Facts):
         if not self.has_hessian:
             raise NotImplementedError(no_hessian(self.name))
         return self.derivatives(y, F)[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a regression."""
+        return 1
+
+    def output(self, k: int) -> Loss:
+        """The loss of output k alone, where every output has a target of its own."""
+        return self
+
+    @property
+    def level(self) -> float:
+        """Of a straight loss: the share of the weight below the best constant of a leaf."""
+        raise NotImplementedError
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The c (shape (1,); K values for K outputs) with the least weighted mean of l(y, c).

@@ -205,6 +205,7 @@ class Hinge(Margin):
     name = "hinge"
     link_name = "linear"
     has_hessian = False
+    straight = True
 
     def value(self, y: Any, F: Any) -> Any:
         return shortfall(y, F)

@@ -19,6 +19,8 @@ from ensemble_gpu.kernels.host.scalar import log
 from ensemble_gpu.losses.base import REGRESSION, Loss, scaled
 from ensemble_gpu.losses.roots import increasing_root
 
+ONE_QUANTILE = "quantile must be a number in (0, 1)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Squared(Loss):
@@ -53,12 +55,16 @@ class Absolute(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
+    straight = has_leaf_step = True
+    kernel = "either side"
+    slopes = -1.0, 1.0
+    level = 0.5
 
     def value(self, y: Any, F: Any) -> Any:
         return locate(F).xp.abs(F - y)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        return _either_side(y, F, -1.0, 1.0), locate(F).xp.ones_like(F)
+        return either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, 0.5)])
@@ -79,6 +85,7 @@ class Huber(Loss):
     task = REGRESSION
     link_name = "identity"
     curvature = 1.0
+    has_leaf_step = True
     kernel = "huber"
 
     def __post_init__(self) -> None:
@@ -126,21 +133,27 @@ class Quantile(Loss):
     task = REGRESSION
     link_name = "identity"
     has_hessian = False
+    straight = has_leaf_step = True
+    kernel = "either side"
 
     def __post_init__(self) -> None:
-        tau = self.quantile
-        if isinstance(tau, bool) or not isinstance(tau, numbers.Real):
-            raise TypeError(f"quantile must be a number in (0, 1); got {tau!r}.")
-        if not 0.0 < tau < 1.0:
-            raise ValueError(f"quantile must be a number in (0, 1); got {tau!r}.")
+        check_quantile(self.quantile, self.quantile)
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Below y and above it."""
+        return -float(self.quantile), 1.0 - float(self.quantile)
+
+    @property
+    def level(self) -> float:
+        return float(self.quantile)
 
     def value(self, y: Any, F: Any) -> Any:
         r = y - F
         return locate(F).xp.maximum(self.quantile * r, (self.quantile - 1.0) * r)
 
     def derivatives(self, y: Any, F: Any) -> tuple[Any, Any]:
-        g = _either_side(y, F, -self.quantile, 1.0 - self.quantile)
-        return g, locate(F).xp.ones_like(F)
+        return either_side(y, F, *self.slopes), locate(F).xp.ones_like(F)
 
     def best_constant(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         return np.array([weighted_quantile(y, weights, self.quantile)])
@@ -183,6 +196,14 @@ class Poisson(Loss):
             raise ValueError(f"{allowed}; all values given are 0.")
 
 
+def check_quantile(tau: Any, given: Any, allowed: str = ONE_QUANTILE) -> None:
+    """A level of quantiles, among those given."""
+    if isinstance(tau, bool) or not isinstance(tau, numbers.Real):
+        raise TypeError(f"{allowed}; got {given!r}.")
+    if not 0.0 < float(tau) < 1.0:
+        raise ValueError(f"{allowed}; got {given!r}.")
+
+
 def weighted_quantile(y: np.ndarray, weights: np.ndarray | None, tau: float) -> float:
     """The lowest y_i such that the weight of the rows y <= y_i is at least tau of all weight.
 
@@ -193,7 +214,7 @@ def weighted_quantile(y: np.ndarray, weights: np.ndarray | None, tau: float) -> 
     return float(y[order][np.searchsorted(below, tau * below[-1])])
 
 
-def _either_side(y: Any, F: Any, below: float, above: float) -> Any:
+def either_side(y: Any, F: Any, below: Any, above: Any) -> Any:
     """`below` where F is below y, `above` where it is above, 0 where they meet."""
     xp, r = locate(F).xp, F - y
     return above * xp.astype(r > 0.0, F.dtype) + below * xp.astype(r < 0.0, F.dtype)

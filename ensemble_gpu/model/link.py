@@ -7,10 +7,12 @@ linear      p = (1 + F) / 2, cut to [0, 1]  F = 2 p - 1               p_k ~ (1 +
 votes       p_k = e^F_k / sum_j e^F_j       F_k = ln p_k              the same
 identity    mean = F                        F = mean
 log         mean = e^F (at most e^532)      F = ln mean
+increasing  the outputs of a row, sorted    F = the quantiles
 
 ~ means proportional. margins are the outputs of AdaBoost, with 1/2 ln(p / (1 - p)) the population
 minimiser of exp(-y F), and of AdaBoost.MH; votes those of SAMME and of the multinomial loss. The
-last two are for numbers, the others for classes, where the mean is the probability of class +1.
+last three are for numbers (increasing: for several quantiles), the others for classes, where the
+mean is the probability of class +1.
 
 Losses use `mean` and `output`, functions of an output. Classifiers use `probabilities` [n, K]. They
 follow the same formulas and ensure one thing more. Far from zero different outputs round to the
@@ -29,7 +31,7 @@ from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import NUMPY, Where, locate
 
 MARGINS, VOTES, LOGISTIC, LINEAR = "margins", "votes", "logistic", "linear"
-IDENTITY, LOG = "identity", "log"
+IDENTITY, LOG, INCREASING = "identity", "log", "increasing"
 BLOCK_ROWS = 1 << 13
 
 
@@ -126,6 +128,7 @@ LINKS = {
     VOTES: Link(_log, softmax, _of_votes),
     IDENTITY: Link(lambda mean: mean, lambda F, exp: F),
     LOG: Link(_log, lambda F, exp: exp(bounded(F))),
+    INCREASING: Link(lambda F: F, lambda F, exp: locate(F).xp.sort(F, axis=-1)),
 }
 
 

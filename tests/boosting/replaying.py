@@ -39,11 +39,14 @@ FITS: dict[str, tuple[Any, int]] = {
     "newton, rows and features drawn": (
         BoostingClassifier(subsample=0.5, max_features=2, random_state=3, max_depth=1), 2,
     ),
-    "kinks": (BoostingRegressor("absolute", max_depth=1), 0),
+    "steps of leaves": (BoostingRegressor("absolute", max_depth=1), 0),
+    "steps of leaves, Huber": (BoostingRegressor("huber", max_depth=1), 0),
+    "three quantiles": (BoostingRegressor("quantile", quantile=[0.1, 0.5, 0.9], max_depth=1), 0),
+    "kinks": (BoostingRegressor("absolute", step="line_search", max_depth=1), 0),
     "kinks, rows drawn": (
         BoostingRegressor("quantile", quantile=0.8, subsample=0.6, random_state=1, max_depth=1), 0,
     ),
-    "line search": (BoostingRegressor("huber", max_depth=1), 0),
+    "line search": (BoostingRegressor("huber", step="line_search", max_depth=1), 0),
     "trees": (BoostingClassifier(**plain(max_depth=3)), 2),
     "trees, rows and features drawn": (
         BoostingRegressor(**plain(max_leaf_nodes=5, subsample=0.5, max_features=2, random_state=3)),

@@ -304,10 +304,10 @@ GRADIENT = {
 
 
 def test_default_parameters_are_the_documented_ones():
-    own = {"loss": "logistic", "stump": "real", "step": "newton", "class_weight": None}
+    own = {"loss": "logistic", "stump": "real", "step": None, "class_weight": None}
     own["max_depth"] = 4
     assert BoostingClassifier().get_params() == {**GRADIENT, **own}
-    own = {"loss": "squared", "quantile": None, "step": "line_search", "max_depth": 6}
+    own = {"loss": "squared", "quantile": None, "step": None, "max_depth": 6}
     assert BoostingRegressor().get_params() == {**GRADIENT, **own}
 
 

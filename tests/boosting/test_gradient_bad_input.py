@@ -41,8 +41,9 @@ def target_of(kind: str) -> np.ndarray:
 
 # What both refuse alike: (parameter, value, error, what the message contains).
 SHARED = [
-    ("step", "brent", ValueError, "one of 'line_search', 'newton', 'constant'; got 'brent'"),
-    ("step", None, ValueError, "one of 'line_search', 'newton', 'constant'; got None"),
+    ("step", "brent", ValueError,
+     "one of 'leaf', 'line_search', 'newton', 'constant', None; got 'brent'"),
+    ("step", 1, ValueError, "one of 'leaf', 'line_search', 'newton', 'constant', None; got 1"),
     ("n_estimators", 0, ValueError, "must be an integer >= 1 or None; got 0"),
     ("n_estimators", 2.5, TypeError, "must be an integer >= 1 or None; got 2.5"),
     ("learning_rate", 0, ValueError, "must be a finite number in (0, 1] or None; got 0"),
@@ -159,9 +160,52 @@ def test_newton_without_a_second_derivative_says_which_steps_are_allowed(loss):
     assert "'line_search' or 'constant'" in str(caught.value)
 
 
-def test_the_default_step_of_a_classifier_with_hinge_says_which_are_allowed():
+def test_newton_with_hinge_says_which_steps_are_allowed():
     with pytest.raises(ValueError, match=r"step='newton'.*'hinge'.*'line_search' or 'constant'"):
-        BoostingClassifier("hinge", max_depth=1).fit(X, LABELS)
+        BoostingClassifier("hinge", step="newton", max_depth=1).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_steps_of_leaves_are_refused_where_a_leaf_has_no_order_statistic(loss):
+    with pytest.raises(ValueError, match=rf"step='leaf' is for .*; for loss '{loss}' step must be"):
+        BoostingRegressor(loss, step="leaf").fit(X, abs(Y) + 1.0)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_steps_of_leaves_are_refused_for_classes(loss):
+    with pytest.raises(ValueError, match=rf"step='leaf' is for .*; for loss '{loss}' step must be"):
+        BoostingClassifier(loss, step="leaf", max_depth=1).fit(X, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("quantile", "error"),
+    [([], ValueError), ([0.5, 0.1], ValueError), ([0.2, 0.2], ValueError), ([0.0, 0.5], ValueError),
+     ([0.5, 1.0], ValueError), ((0.1, "a"), TypeError), ([0.1, True], TypeError),
+     ([[0.1, 0.9]], TypeError), (1.0, ValueError), ("0.5", TypeError)],
+)  # fmt: skip
+def test_quantiles_that_are_not_increasing_levels_are_named(quantile, error):
+    with pytest.raises(error, match=r"quantile must be a number in \(0, 1\)") as caught:
+        BoostingRegressor("quantile", quantile=quantile).fit(X, Y)
+    assert repr(quantile).strip("()") in str(caught.value) or repr(list(quantile)) in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_several_quantiles_with_another_loss_are_refused(loss):
+    with pytest.raises(ValueError, match=rf"quantile is for loss='quantile'; loss is '{loss}'"):
+        BoostingRegressor(loss, quantile=[0.1, 0.9]).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [({"metric": "rmse"}, "metric 'rmse' is for one prediction a row"),
+     ({"metric": ["loss", "mae"]}, "metric 'mae' is for one prediction a row"),
+     ({"monotonic_cst": [1, 0, 0]}, "monotonic_cst is for one output")],
+)  # fmt: skip
+def test_what_is_for_one_prediction_is_refused_for_several_quantiles(params, says):
+    with pytest.raises(ValueError, match=says):
+        BoostingRegressor("quantile", quantile=[0.1, 0.9], **params).fit(X, Y)
 
 
 def test_unknown_names_in_monotonic_cst_are_listed_with_the_known_ones():

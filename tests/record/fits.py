@@ -78,8 +78,8 @@ _GRADIENT = {
     **_STOPPING,
     "random_state": 0,
 }
-BOOSTING_CLASSIFIER = {"loss": "logistic", "stump": "real", "step": "newton", **_GRADIENT}
-BOOSTING_REGRESSOR = {"loss": "squared", "quantile": None, "step": "line_search", **_GRADIENT}
+BOOSTING_CLASSIFIER = {"loss": "logistic", "stump": "real", "step": None, **_GRADIENT}
+BOOSTING_REGRESSOR = {"loss": "squared", "quantile": None, "step": None, **_GRADIENT}
 _GROWING = {
     "splitter": "best",
     "max_depth": None,
@@ -425,12 +425,14 @@ def regressor(name: str, rows: str, **changes: Any) -> None:
 CLASS_LOSSES = ("logistic", "exponential", "squared", "truncated_squared", "hinge")
 REAL_LOSSES = ("squared", "absolute", "huber", "quantile", "poisson")
 NO_NEWTON = ("hinge", "absolute", "quantile")
+LEAF_STEPS = ("absolute", "quantile", "huber")
 SHAPES = {"stumps": {}, "trees": {"max_depth": 3, "n_estimators": 8, "learning_rate": 0.8}}
 
 
 def allowed(losses: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for loss, step in product(losses, ("line_search", "newton", "constant")):
-        if step != "newton" or loss not in NO_NEWTON:
+    for loss, step in product(losses, ("leaf", "line_search", "newton", "constant")):
+        needed = {"newton": loss not in NO_NEWTON, "leaf": loss in LEAF_STEPS}
+        if needed.get(step, True):
             yield loss, step
 
 
@@ -507,6 +509,12 @@ regressor("float32", "real, float32")
 regressor("whole weights, trees", "real, whole weights", max_depth=3)
 regressor("upper quantile", "real", loss="quantile", quantile=0.9, max_depth=2)
 regressor("a quantile loss", "real, weights", loss=Quantile(0.2))
+regressor("three quantiles", "real, weights", loss="quantile", quantile=[0.1, 0.5, 0.9])
+regressor("three quantiles, trees", "real, holes", loss="quantile", quantile=[0.1, 0.5, 0.9],
+          max_depth=3, subsample=0.7)  # fmt: skip
+regressor("absolute, monotone stumps", "real", loss="absolute", monotonic_cst=_cst)
+regressor("quantile, monotone trees", "real, weights", loss="quantile", quantile=0.8,
+          monotonic_cst=_cst, max_depth=4, l2_regularization=2.0)  # fmt: skip
 regressor("a Huber loss", "real, weights", loss=Huber(0.4), step="newton")
 regressor("a Huber loss, trees", "real, noise", loss=Huber(0.4), max_depth=3)
 for step, (shape, size) in product(("line_search", "newton", "constant"), SHAPES.items()):

@@ -120,7 +120,7 @@ def _finish(n, a, g, h, flat, part, units, work, packed, tops):
 
 @inner
 def _pass_rows(worker, start, stop, loss, y, F, index, table, part, units, digits, packed, tops):
-    kind, parameter, flat = loss
+    kind, parameters, flat = loss
     g, h, work = np.empty(BLOCK), np.empty(BLOCK), space()
     for a in range(start, stop, BLOCK):
         b = min(a + BLOCK, stop)
@@ -129,7 +129,7 @@ def _pass_rows(worker, start, stop, loss, y, F, index, table, part, units, digit
             if index.shape[0] > 0:
                 _move(b - a, own, index[a:b], table[k])
             target = y[min(k, y.shape[0] - 1), a:b]
-            differentiate(kind, parameter, b - a, target, own, digits, work, g, h)
+            differentiate(kind, parameters[k], b - a, target, own, digits, work, g, h)
             _finish(b - a, a, g, h, flat, part, units, work, packed[k], tops[worker])
 
 
@@ -137,8 +137,8 @@ def _pass_rows(worker, start, stop, loss, y, F, index, table, part, units, digit
 def gradient_pass(crew, loss, y, F, index, table, part, units, digits, packed, tops):
     """The pass for outputs that have a target each, or for one output: y[output, row].
 
-    loss = (kind, parameter, whether every h is 1); F moves by table[output, index[row]] unless
-    `index` is empty.
+    loss = (kind, parameters[output, 2], whether every h is 1); F moves by table[output, index[row]]
+    unless `index` is empty.
     """
     share(
         crew, F.shape[1], _pass_rows,

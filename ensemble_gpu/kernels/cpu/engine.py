@@ -23,11 +23,13 @@ from ensemble_gpu.kernels.cpu import (
     losses,
     pairs,
     requantise,
+    residuals,
     rowwise,
     score,
     walk,
 )
 from ensemble_gpu.kernels.cpu.bounds import block_space
+from ensemble_gpu.kernels.cpu.changes import FollowingSums
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
@@ -44,6 +46,8 @@ from ensemble_gpu.kernels.protocol import (
     GradientPass,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     Split,
     WeightRule,
     code_width,
@@ -136,6 +140,9 @@ class CpuEngine:
         G, H = self._unit_sums(pairs.pair_sums, codes, packed, 2)
         return G, H
 
+    def following_sums(self, codes: Codes) -> FollowingSums:
+        return FollowingSums(self, codes, self.run)
+
     def _unit_sums(self, kernel: Any, codes: Codes, q: np.ndarray, results: int) -> np.ndarray:
         """[result, plane, feature, code]: each thread adds its units into sums of its own."""
         words, p = codes.data.view(np.uint64), codes.n_features
@@ -158,7 +165,7 @@ class CpuEngine:
         if loss.kernel not in losses.KINDS or F.ndim != 1:
             return loss.derivatives(y, F)
         g, h = np.empty((2, F.shape[0]))
-        kind = losses.KINDS[loss.kernel], float(loss.parameter)
+        kind = losses.KINDS[loss.kernel], losses.parameters_of(loss, 1)[0]
         losses.derivatives(*kind, y, F, fixedpoint.tables(), g, h)
         return g, h
 
@@ -172,7 +179,7 @@ class CpuEngine:
             run.call(descent.joint_gradient_pass, work.flat, work.y, F, *settings, tops)
         else:
             y = work.y if work.y.ndim == 2 else work.y[None, :]
-            kind = losses.KINDS[loss.kernel], float(loss.parameter), work.flat
+            kind = losses.KINDS[loss.kernel], losses.parameters_of(loss, len(F)), work.flat
             run.call(descent.gradient_pass, kind, y, F, *settings, tops)
         top_g, top_h = tops[:, :2].max(axis=0).view(np.float64).tolist()
         return top_g, top_h
@@ -189,6 +196,16 @@ class CpuEngine:
             out = np.empty(len(bounds) - 1, dtype=np.int64)
             run.call(draws.drawn_counts, numbers, bounds, *key, out)
         return out
+
+    def ranked(
+        self, slots: Slots, r: np.ndarray, weights: np.ndarray | None, ranks: np.ndarray
+    ) -> np.ndarray:
+        return residuals.ranked(slots, r, weights, ranks, self.run)
+
+    def ruled_sums(
+        self, slots: Slots, r: np.ndarray, weights: np.ndarray | None, ruler: Ruler
+    ) -> np.ndarray:
+        return residuals.ruled_sums(slots, r, weights, ruler, self.run)
 
     def pack(
         self, g: np.ndarray, h: np.ndarray, unit_g: float, unit_h: float, out: Any = None

@@ -51,7 +51,7 @@ def add_rows(words, lanes, start, stop, q, sums):
 
 
 @inner
-def _add_listed(words, lanes, index, start, stop, difference, sums):
+def add_listed(words, lanes, index, start, stop, difference, sums):
     """sums[lane, code] += difference for the listed rows of one tile."""
     if words.shape[1] == 2:
         for j in range(start, stop):
@@ -196,7 +196,7 @@ def _add_differences(part, last_part, tile, last_tile, tiles, rows, sums):
                 stop = start + count[p]
                 into = sums[group_of[plane, parts[p, 0]], t]
                 lanes = n_features - 8 * t
-                _add_listed(words[t], lanes, index, start, stop, difference[plane], into)
+                add_listed(words[t], lanes, index, start, stop, difference[plane], into)
 
 
 @inner
@@ -232,7 +232,7 @@ def rescale(crew, tiles, rows, change, sums):
 @inner
 def _add_noted(worker, tile, last_tile, words, n_features, n, index, noted, sums):
     for t in range(tile, last_tile):
-        _add_listed(words[t], n_features - 8 * t, index, 0, n, noted, sums[t])
+        add_listed(words[t], n_features - 8 * t, index, 0, n, noted, sums[t])
 
 
 @kernel

@@ -7,7 +7,7 @@ of a block, one step each, so that they are vectorised.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,14 @@ BLOCK = 512
 
 # Of one output a row, by the name under which a loss asks for its kernel; K outputs share a target
 # in the loss JOINT.
-LOGISTIC, EXPONENTIAL, SQUARED, POISSON, HUBER = range(5)
+LOGISTIC, EXPONENTIAL, SQUARED, POISSON, HUBER, EITHER_SIDE = range(6)
 KINDS = {
     "logistic": LOGISTIC,
     "exponential": EXPONENTIAL,
     "squared": SQUARED,
     "poisson": POISSON,
     "huber": HUBER,
+    "either side": EITHER_SIDE,
 }
 JOINT = "multinomial"
 
@@ -35,6 +36,13 @@ JOINT = "multinomial"
 SHIFT = 1.5 * 2.0**52
 SHIFT_BITS = np.int64(0x4338000000000000)
 POINT, BIAS = np.int64(52), np.int64(1023)
+
+
+def parameters_of(loss: Any, n_outputs: int) -> np.ndarray:
+    """[output, 2]: the slopes below and above y, or delta or the largest exponent, and 0."""
+    if KINDS[loss.kernel] == EITHER_SIDE:
+        return np.array([loss.output(k).slopes for k in range(n_outputs)], dtype=np.float64)
+    return np.array([[loss.parameter, 0.0]] * n_outputs, dtype=np.float64)
 
 
 class Space(NamedTuple):
@@ -128,8 +136,17 @@ def _huber(n, y, F, delta, g, h):
 
 
 @inner
-def differentiate(kind, parameter, n, y, F, digits, work, g, h):
-    """g and h of n rows; `parameter` is the loss's: delta, or the largest exponent."""
+def _either_side(n, y, F, below, above, g, h):
+    """g = `below` where F < y, `above` where F > y, 0 where they meet; h = 1."""
+    for i in range(n):
+        g[i] = below if F[i] < y[i] else (above if F[i] > y[i] else 0.0)
+        h[i] = 1.0
+
+
+@inner
+def differentiate(kind, parameters, n, y, F, digits, work, g, h):
+    """g and h of n rows; `parameters` as of `parameters_of`, of one output."""
+    parameter = parameters[0]
     if kind == LOGISTIC:
         _logistic(n, y, F, parameter, digits, work, g, h)
     elif kind == EXPONENTIAL:
@@ -138,8 +155,10 @@ def differentiate(kind, parameter, n, y, F, digits, work, g, h):
         _squared(n, y, F, g, h)
     elif kind == POISSON:
         _poisson(n, y, F, parameter, digits, work, g, h)
-    else:
+    elif kind == HUBER:
         _huber(n, y, F, parameter, g, h)
+    else:
+        _either_side(n, y, F, parameter, parameters[1], g, h)
 
 
 @inner
@@ -181,9 +200,9 @@ def exp_into(x, digits, out):
 
 
 @kernel
-def derivatives(kind, parameter, y, F, digits, g, h):
+def derivatives(kind, parameters, y, F, digits, g, h):
     """g and h of all rows of one output."""
     work = space()
     for a in range(0, y.shape[0], BLOCK):
         b = min(a + BLOCK, y.shape[0])
-        differentiate(kind, parameter, b - a, y[a:b], F[a:b], digits, work, g[a:b], h[a:b])
+        differentiate(kind, parameters, b - a, y[a:b], F[a:b], digits, work, g[a:b], h[a:b])

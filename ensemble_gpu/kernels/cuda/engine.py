@@ -10,7 +10,8 @@ rebuild   the engine's part: column (1 launch), move (1, and the leaf values to 
           (1), pack (1), sums (3: words, zeros, build; 5 for Fine; one copy back). Nothing is
           allocated but the results. With the arithmetic of the logistic loss (7) and the largest
           |g| and h (3 reductions, 3 numbers back) 17 launches, 2 small copies to the device, 4
-          back; a line search adds a move, a gradient and 3 sums for every slope it looks at.
+          back; a line search adds a move, a gradient and 3 sums for every slope it looks at, a
+          step for each leaf two sorts of the rows, a running sum and a number a leaf back.
 tree      a level: split (small nodes 2 launches: split_rows, choose_feature; large ones 4: sums,
           subtract, split_sums, choose_feature; ranges, parts, features to the device, one record
           a node back), partition (3: mark, scatter, restore, and a running sum; a row a node to
@@ -28,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +37,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential, fixedpoint
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, rowwise
+from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, residuals, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
@@ -54,6 +56,8 @@ from ensemble_gpu.kernels.protocol import (
     GradientPass,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     code_width,
     no_counts,
 )
@@ -166,6 +170,9 @@ class CudaEngine:
         rows.words[...] = in_words(q, self.where)
         return rows
 
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        return partial(self.pair_sums, codes)
+
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         return pair_counts(codes, feature, weights, self.device)
 
@@ -183,6 +190,12 @@ class CudaEngine:
     def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
         with self.device.active("a draw of rows", 24 * numbers.shape[0]):
             return arraywise.drawn(numbers, bounds, offset, limit, self.where)
+
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
+        return residuals.ranked(slots, r, weights, ranks, self.device)
+
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
+        return residuals.ruled_sums(slots, r, weights, ruler, self.device)
 
     def leaf_sums(self, q: Any, column: Any, cut: Cut) -> np.ndarray:
         with self.device.active("slopes of the loss", 24 * math.prod(q.shape)):

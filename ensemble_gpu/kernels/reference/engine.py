@@ -6,6 +6,7 @@ Slow, portable, and the oracle that the compiled engines are compared with.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from ensemble_gpu.kernels.protocol import (
     GradientPass,
     Layout,
     PackedTables,
+    Ruler,
+    Slots,
     code_width,
     no_counts,
 )
-from ensemble_gpu.kernels.reference import rowwise
+from ensemble_gpu.kernels.reference import residuals, rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
@@ -137,6 +140,9 @@ class ReferenceEngine:
         h = packed & 0xFFFFFFFF
         return self.sums(codes, (packed - h) >> 32), self.sums(codes, h)
 
+    def following_sums(self, codes: Codes) -> Callable[[Any], tuple[np.ndarray, np.ndarray]]:
+        return partial(self.pair_sums, codes)
+
     def pair_counts(self, codes: Codes, feature: int, weights: Any | None) -> np.ndarray:
         xp, where = self.where.xp, self.where
         all_codes, width = codes.data[0], codes.width
@@ -166,6 +172,12 @@ class ReferenceEngine:
 
     def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
         return rowwise.drawn(numbers, bounds, offset, limit, self.where)
+
+    def ranked(self, slots: Slots, r: Any, weights: Any | None, ranks: np.ndarray) -> np.ndarray:
+        return residuals.ranked(slots, r, weights, ranks, self.where)
+
+    def ruled_sums(self, slots: Slots, r: Any, weights: Any | None, ruler: Ruler) -> np.ndarray:
+        return residuals.ruled_sums(slots, r, weights, ruler, self.where)
 
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
         return rowwise.pack(g, h, unit_g, unit_h, self.where)

@@ -37,6 +37,7 @@ CLASSIFIERS: list[dict[str, Any]] = [
     {"subsample": 0.5, "random_state": 0, "missing": "learn"},
     {"loss": "truncated_squared", "step": "line_search", "callbacks": [str]},
     {"loss": "hinge", "step": "constant", "stump": "discrete"},
+    {"loss": "hinge"},
     {"loss": "exponential", "step": "constant"},
     {"loss": "squared"},
 ]
@@ -46,6 +47,8 @@ REGRESSORS: list[dict[str, Any]] = [
     {"loss": "huber"},
     {"loss": "absolute"},
     {"loss": "quantile", "quantile": 0.3},
+    {"loss": "quantile", "quantile": [0.3, 0.6]},
+    {"loss": "huber", "step": "line_search"},
     {"loss": "poisson", "step": "newton"},
 ]
 TREES: list[tuple[Any, dict[str, Any]]] = [

@@ -45,6 +45,9 @@ EITHER: list[Case] = [
     (BoostingClassifier, {"loss": "hinge", "step": "constant", "stump": "discrete"}, 3, True, 0.1),
     (BoostingRegressor, {"subsample": 0.7, "missing": "learn"}, 0, True, 0.2),
     (BoostingRegressor, {"loss": "huber", "monotonic_cst": [1, 0, -1]}, 0, False, 0.1),
+    (BoostingRegressor, {"loss": "huber", "step": "line_search"}, 0, False, 0.1),
+    (BoostingRegressor, {"loss": "absolute", "max_depth": 3}, 0, True, 0.1),
+    (BoostingRegressor, {"loss": "quantile", "quantile": [0.2, 0.8]}, 0, True, 0.1),
     (AdaBoostClassifier, {"variant": "logit"}, 2, False, 0.1),
     (AdaBoostClassifier, {"variant": "logit", "missing": "learn"}, 3, True, 0.2),
 ]
@@ -53,6 +56,8 @@ ONCE: list[Case] = [
     (BoostingRegressor, {"missing": "learn", "n_estimators": 14}, 0, True, 0.2),
     (BoostingRegressor, {"loss": "poisson", "step": "newton", "max_features": 2}, 0, True, 0.0),
     (BoostingRegressor, {"loss": "quantile", "early_stopping": True}, 0, True, 0.0),
+    (BoostingRegressor, {"loss": "huber", "max_leaf_nodes": 4}, 0, True, 0.1),
+    (BoostingClassifier, {"loss": "hinge"}, 3, True, 0.1),
     (BoostingClassifier, {"loss": "squared"}, 3, True, 0.1),
     (BoostingClassifier, {"loss": "exponential", "subsample": 0.5}, 2, False, 0.0),
     (BoostingClassifier, {"callbacks": [str], "loss": "truncated_squared"}, 2, True, 0.0),
