@@ -31,6 +31,8 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 
+MULTICLASS = ("shared", "each")
+
 _CLASS_WEIGHT = """
     class_weight : dict, "balanced" or None
         Weights of the labels, by which those of their rows are multiplied (not those of X_val);
@@ -74,6 +76,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         loss: str | Loss = "logistic",
         *,
         stump: str = "real",
+        multiclass: str = "shared",
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str = "newton",
@@ -104,6 +107,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     ) -> None:
         self.loss = loss
         self.stump = stump
+        self.multiclass = multiclass
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
@@ -135,6 +139,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("stump", self.stump, ("real", "discrete"))
+        check_choice("multiclass", self.multiclass, MULTICLASS)
         if self.stump == "discrete" and not self._size(self._restraint()).stump:
             raise ValueError(
                 "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
@@ -145,7 +150,9 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
-        descent = self._descent(data, loss, votes=self.stump == "discrete")
+        each = self.multiclass == "each" and n_classes > 2
+        votes = self.stump == "discrete"
+        descent = self._descent(data, loss, votes, n_classes if each else 1)
         if self.stump == "discrete" and not descent.stump:
             raise ValueError(
                 "stump='discrete' is for thresholds; categorical_features says that features "
@@ -177,6 +184,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
+            and descent.n_learners == 1
             and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):

@@ -275,7 +275,9 @@ class GradientBoosting(BoostedEstimator):
         rounds = ROUNDS if self.n_estimators is None else int(self.n_estimators)
         return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
 
-    def _descent(self, data: TrainingData, loss: Loss, votes: bool) -> DescentParameters:
+    def _descent(
+        self, data: TrainingData, loss: Loss, votes: bool, n_learners: int = 1
+    ) -> DescentParameters:
         if self.step == "newton" and not loss.has_hessian:
             raise ValueError(
                 f"step='newton' needs a second derivative, which loss {loss.name!r} does not have; "
@@ -296,6 +298,7 @@ class GradientBoosting(BoostedEstimator):
             interactions=read_interactions(
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
+            n_learners=n_learners,
         )
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
