@@ -22,8 +22,11 @@ from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.tree import splits_once
 from ensemble_gpu.losses import (
     Exponential,
+    Logistic,
+    LogitBoost,
     Loss,
     Poisson,
     Quantile,
@@ -31,7 +34,7 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 
-MULTICLASS = ("shared", "each")
+MULTICLASS = (AUTO, "shared", "each")
 
 _CLASS_WEIGHT = """
     class_weight : dict, "balanced" or None
@@ -52,15 +55,20 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     loss : str or Loss, default="logistic"
         With v = y F the margin: "logistic" ln(1 + e^-v) (multinomial for K > 2), "exponential"
         e^-v, "squared" (1 - v)^2, "truncated_squared" (1 - v)_+^2, "hinge" (1 - v)_+; or a Loss
-        (`ensemble_gpu.losses`). For K > 2 a stump has K values a leaf; the margin losses take each
-        class against the rest.
+        (`ensemble_gpu.losses`). For K > 2 the margin losses take each class against the rest.
     stump : {"real", "discrete"}, default="real"
         "real": h fits -gradient by least squares, a value a leaf; "discrete": h in {-1, +1}
         minimises the error weighted by |gradient|, times one coefficient.
 
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
         stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
-        in bags).""" + (
+        in bags).
+    multiclass : {"auto", "shared", "each"}, default="auto"
+        What a round adds for K > 2 classes: "shared", one stump or tree with K values a leaf;
+        "each", one for every class, K of them, chosen from the sums of one pass over the rows.
+        "auto": "each" for stumps of the logistic loss, which need far more rounds to reach the same
+        loss if classes share them; "shared" else (trees predict as well in a third of the time,
+        the squared and the exponential loss have faster ways with shared stumps).""" + (
         described(
             depth=4,
             step="newton",
@@ -76,7 +84,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         loss: str | Loss = "logistic",
         *,
         stump: str = "real",
-        multiclass: str = "shared",
+        multiclass: str = AUTO,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str = "newton",
@@ -147,10 +155,24 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
             )
         classification_loss(self.loss, 2)
 
+    def _form(self) -> str:
+        """What K > 2 classes have in a round: one stump or tree for all, or each its own.
+
+        Other losses have strategies of their own for stumps that classes share.
+        """
+        if self.multiclass != AUTO:
+            return self.multiclass
+        logistic = isinstance(classification_loss(self.loss, 2), Logistic | LogitBoost)
+        stumps = splits_once(self.max_depth, self.max_leaf_nodes)
+        return "each" if stumps and logistic else "shared"
+
+    def _resolved(self) -> dict[str, Any]:
+        return {**super()._resolved(), "multiclass": self._form()}
+
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
-        each = self.multiclass == "each" and n_classes > 2
+        each = n_classes > 2 and self._form() == "each"
         votes = self.stump == "discrete"
         descent = self._descent(data, loss, votes, n_classes if each else 1)
         if self.stump == "discrete" and not descent.stump:
