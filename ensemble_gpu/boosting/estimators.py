@@ -68,7 +68,8 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         "each", one for every class, K of them, chosen from the sums of one pass over the rows.
         "auto": "each" for stumps of the logistic loss, which need far more rounds to reach the same
         loss if classes share them; "shared" else (trees predict as well in a third of the time,
-        the squared and the exponential loss have faster ways with shared stumps).""" + (
+        the squared and the exponential loss have faster ways with shared stumps). Newton steps of
+        each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
         described(
             depth=4,
             step="newton",

@@ -20,7 +20,7 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.learners.protocol import Candidate, Leaves, Outcome
 from ensemble_gpu.learners.stump import Stump, Stumps
-from ensemble_gpu.learners.tree import TreeRound, Trees
+from ensemble_gpu.learners.tree import Trees
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,18 @@ class EachLeaves:
     outputs: tuple[Leaves | None, ...]
 
     def moved(self, F: Any, rows: slice, values: np.ndarray, out: Any = None) -> Any:
-        planes, places = [], []
+        n = len(self.outputs)
+        places = [None if out is None else out[k : k + 1, :] for k in range(n)]
+        planes = [F[k : k + 1, :] for k in range(n)]
         for k, leaves in enumerate(self.outputs):
-            own = F[k : k + 1, :]
-            place = None if out is None else out[k : k + 1, :]
-            plane = own if leaves is None else leaves.moved(own, rows, values[k : k + 1], place)
-            planes.append(plane)
-            places.append(place)
+            if leaves is not None:
+                planes[k] = leaves.moved(planes[k], rows, values[k : k + 1], places[k])
         written = [plane is place for plane, place in zip(planes, places, strict=True)]
         if not any(written):
             return self.engine.where.xp.concat(planes, axis=0)
         for k, done in enumerate(written):
             if not done:
-                places[k][...] = planes[k]
+                out[k : k + 1, :] = planes[k]
         return out
 
     def sums(self, q: Any, rows: slice) -> np.ndarray:
@@ -106,11 +105,14 @@ class EachOutput:
         found = [one for one in each if one is not None]
         if not found:
             return None
-        c, S = (stacked([one and getattr(one, name) for one in each]) for name in ("c", "S"))
-        leaves = EachLeaves(self.engine, tuple(one and one.leaves for one in each))
+        c, S = (
+            stacked([None if one is None else getattr(one, name) for one in each])
+            for name in ("c", "S")
+        )
+        leaves = tuple(None if one is None else one.leaves for one in each)
         bars = sorted({feature for one in found for feature in one.bars})
         gain = sum(one.gain for one in found)
-        return Candidate(c, S, gain, leaves, _maker(each, gain), bars)
+        return Candidate(c, S, gain, EachLeaves(self.engine, leaves), _maker(each, gain), bars)
 
     def leaves(self, round_: EachRound) -> EachLeaves:
         parts = (None if part is None else self.own.leaves(part) for part in round_.parts)
@@ -145,7 +147,7 @@ class EachOutput:
 
 def _maker(each: list[Candidate | None], gain: float) -> Callable[..., EachRound]:
     def made(values: np.ndarray, alpha: float, error: float, trail: Any) -> EachRound:
-        parts = []
+        parts: list[Any | None] = []
         for k, one in enumerate(each):
             if one is None:
                 parts.append(None)
@@ -225,9 +227,7 @@ class EachTrees(EachOutput):
         return self.own.added_together(self._flat([round_]), X)
 
 
-def each_output(
-    own: Stumps | Trees, n_outputs: int
-) -> EachStumps | EachTrees:
+def each_output(own: Stumps | Trees, n_outputs: int) -> EachStumps | EachTrees:
     """A learner that gives every output a stump or a tree of its own."""
     kind = EachStumps if isinstance(own, Stumps) else EachTrees
     return kind(own.engine, own, n_outputs)

@@ -114,8 +114,8 @@ class AdditiveModel(Model):
     n_features : int
     intercept : array of n_outputs values
     ends : array of int, optional
-        Where several stumps are a round (of bags that were averaged, of classes): how many stumps there are
-        after each round.
+        Where several stumps are a round (of bags that were averaged, of classes): how many there
+        are after each round.
     """
 
     _format = b"ensemble_gpu.AdditiveModel.1"

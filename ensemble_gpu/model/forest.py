@@ -52,7 +52,7 @@ class Forest(Model):
     average : bool
         Whether F is the mean of the trees or their sum.
     ends : array of int, optional
-        Where several trees are a round (of bags that were averaged, of classes): how many trees there are
+        Where several trees are a round (of bags that were averaged, of classes): how many there are
         after each round.
     checked : bool
         The nodes come from forests that were checked, and are not checked again.
