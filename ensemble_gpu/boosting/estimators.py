@@ -67,9 +67,10 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         What a round adds for K > 2 classes: "shared", one stump or tree with K values a leaf;
         "each", one for every class, K of them, chosen from the sums of one pass over the rows.
         "auto": "each" for stumps of the logistic loss, which need far more rounds to reach the same
-        loss if classes share them; "shared" else (trees predict as well in a third of the time,
-        the squared and the exponential loss have faster ways with shared stumps). Newton steps of
-        each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
+        loss if classes share them; "shared" else (trees of a few thousand rows predict
+        as well in a third of the time, but with many rows and classes "each" is better for them
+        too; the squared and the exponential loss have faster ways with shared stumps). Newton steps
+        of each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
         described(
             depth=4,
             step="newton",
