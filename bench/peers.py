@@ -98,7 +98,7 @@ def _ours(job: Job, variant: str = "real", multiclass: str = "shared") -> Probab
 
 
 def _ours_logistic(job: Job) -> Probabilities:
-    """Newton steps; with K classes stumps of K values on the multinomial loss."""
+    """Newton steps; with K classes a stump for each, on the multinomial loss."""
     model = BoostingClassifier(max_depth=1, early_stopping=False, **_common(job))
     return model.fit(job.X, job.y).predict_proba
 

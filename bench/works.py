@@ -240,11 +240,12 @@ def _works(*, quick: bool) -> list[Work]:
         ),
         Work(
             "classes", f"fit, {many}, rounds for equal AUC",
-            partial(_fit, many, equal, (*FAST, OURS_SINGLE)), 3, 10, ours=OURS_SINGLE,
+            partial(_fit, many, equal, (*FAST, OURS_SINGLE, OURS_LOGISTIC)), 3, 10,
+            ours=OURS_SINGLE,
         ),
         Work(
             "classes-rounds", f"fit, {many}, {many_rounds} rounds",
-            partial(_fit, many, many_rounds, FAST), 3, 10,
+            partial(_fit, many, many_rounds, (*FAST, OURS_LOGISTIC)), 1.5, 4, ours=OURS_LOGISTIC,
         ),
         Work("binning", f"binning, {million}", partial(_binning, million), 3, 6),
         Work(

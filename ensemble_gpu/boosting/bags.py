@@ -27,6 +27,7 @@ from ensemble_gpu.data.bags import learner_seed, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.each import EachRound
 from ensemble_gpu.learners.protocol import Outcome
 
 # From binned rows and parameters to what the loop runs on, for a single model.
@@ -149,6 +150,9 @@ class Averaged:
     def _shared(self, round_: Any) -> Any:
         """A bag's round as it is in the average."""
         n = len(self.learners)
+        if isinstance(round_, EachRound):
+            parts = tuple(None if own is None else self._shared(own) for own in round_.parts)
+            return replace(round_, parts=parts, alpha=round_.alpha / n)
         values = np.rint(round_.values / (n * self.quantum)) * self.quantum
         changed = {"values": values, "alpha": round_.alpha / n}
         is_tuple = isinstance(round_, tuple)

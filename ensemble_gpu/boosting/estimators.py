@@ -25,8 +25,11 @@ from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.tree import splits_once
 from ensemble_gpu.losses import (
     Exponential,
+    Logistic,
+    LogitBoost,
     Loss,
     Poisson,
     Quantile,
@@ -35,6 +38,8 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 from ensemble_gpu.metrics import Metric
+
+MULTICLASS = (AUTO, "shared", "each")
 
 _CLASS_WEIGHT = """
     class_weight : dict, "balanced" or None
@@ -55,15 +60,22 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     loss : str or Loss, default="logistic"
         With v = y F the margin: "logistic" ln(1 + e^-v) (multinomial for K > 2), "exponential"
         e^-v, "squared" (1 - v)^2, "truncated_squared" (1 - v)_+^2, "hinge" (1 - v)_+; or a Loss
-        (`ensemble_gpu.losses`). For K > 2 a stump has K values a leaf; the margin losses take each
-        class against the rest.
+        (`ensemble_gpu.losses`). For K > 2 the margin losses take each class against the rest.
     stump : {"real", "discrete"}, default="real"
         "real": h fits -gradient by least squares, a value a leaf; "discrete": h in {-1, +1}
         minimises the error weighted by |gradient|, times one coefficient.
 
         The exponential loss with real stumps and Newton steps is Gentle AdaBoost, with discrete
         stumps and line search (two classes) the textbook's AdaBoost: these run as such (but not
-        in bags).""" + (
+        in bags).
+    multiclass : {"auto", "shared", "each"}, default="auto"
+        What a round adds for K > 2 classes: "shared", one stump or tree with K values a leaf;
+        "each", one for every class, K of them, chosen from the sums of one pass over the rows.
+        "auto": "each" for stumps of the logistic loss, which need far more rounds to reach the same
+        loss if classes share them; "shared" else (trees of a few thousand rows predict
+        as well in a third of the time, but with many rows and classes "each" is better for them
+        too; the squared and the exponential loss have faster ways with shared stumps). Newton steps
+        of each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
         described(
             depth=4,
             step='"newton", without a second derivative\n        "line_search"',
@@ -81,6 +93,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         loss: str | Loss = "logistic",
         *,
         stump: str = "real",
+        multiclass: str = AUTO,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
@@ -111,6 +124,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     ) -> None:
         self.loss = loss
         self.stump = stump
+        self.multiclass = multiclass
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
@@ -142,6 +156,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("stump", self.stump, ("real", "discrete"))
+        check_choice("multiclass", self.multiclass, MULTICLASS)
         if self.stump == "discrete" and not self._size(self._restraint()).stump:
             raise ValueError(
                 "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
@@ -149,10 +164,26 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
             )
         classification_loss(self.loss, 2)
 
+    def _form(self) -> str:
+        """What K > 2 classes have in a round: one stump or tree for all, or each its own.
+
+        Other losses have strategies of their own for stumps that classes share.
+        """
+        if self.multiclass != AUTO:
+            return self.multiclass
+        logistic = isinstance(classification_loss(self.loss, 2), Logistic | LogitBoost)
+        stumps = splits_once(self.max_depth, self.max_leaf_nodes)
+        return "each" if stumps and logistic else "shared"
+
+    def _resolved(self) -> dict[str, Any]:
+        return {**super()._resolved(), "multiclass": self._form()}
+
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
-        descent = self._descent(data, loss, votes=self.stump == "discrete")
+        each = n_classes > 2 and self._form() == "each"
+        votes = self.stump == "discrete"
+        descent = self._descent(data, loss, votes, n_classes if each else 1)
         if self.stump == "discrete" and not descent.stump:
             raise ValueError(
                 "stump='discrete' is for thresholds; categorical_features says that features "
@@ -184,6 +215,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
+            and descent.n_learners == 1
             and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):

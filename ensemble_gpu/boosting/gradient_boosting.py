@@ -280,7 +280,9 @@ class GradientBoosting(BoostedEstimator):
         rounds = ROUNDS if self.n_estimators is None else int(self.n_estimators)
         return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
 
-    def _descent(self, data: TrainingData, loss: Loss, votes: bool) -> DescentParameters:
+    def _descent(
+        self, data: TrainingData, loss: Loss, votes: bool, n_learners: int = 1
+    ) -> DescentParameters:
         step = self._resolved_step(loss)
         weights = data.rows.weights
         held = self._restraint(usual_weight(None if weights is None else data.where.host(weights)))
@@ -297,6 +299,7 @@ class GradientBoosting(BoostedEstimator):
             interactions=read_interactions(
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
+            n_learners=n_learners,
         )
 
     def _resolved_step(self, loss: Loss) -> str:

@@ -58,6 +58,10 @@ class Format(Protocol):
         """What a tree adds up: h and -g of every output (`Sample.values`)."""
         ...
 
+    def of_output(self, packed: Any, k: int) -> Any:
+        """The packed integers of output k alone."""
+        ...
+
 
 def format_for(engine: Engine, n_rows: int, weights: Any | None, steady: bool) -> Format:
     """`steady`: most rows have the gradient of the round before."""
@@ -104,6 +108,9 @@ class Packed:
     def moments(self, packed: Any) -> Any:
         return self.engine.moments(packed)
 
+    def of_output(self, packed: Any, k: int) -> Any:
+        return packed[k : k + 1, :]
+
 
 class Fine:
     """A plane of integers for each -g and h; weights are integers."""
@@ -135,3 +142,7 @@ class Fine:
         xp, outputs = self.engine.where.xp, packed.shape[0] // 2
         planes = xp.concat([packed[outputs:, :], packed[:outputs, :]], axis=0)
         return xp.permute_dims(planes, (1, 0))
+
+    def of_output(self, packed: Any, k: int) -> Any:
+        h = packed.shape[0] // 2 + k
+        return self.engine.where.xp.concat([packed[k : k + 1, :], packed[h : h + 1, :]], axis=0)

@@ -26,7 +26,7 @@ import numpy as np
 from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.kernels.protocol import Ruler, Slots
-from ensemble_gpu.learners.protocol import Candidate, Leaves
+from ensemble_gpu.learners.protocol import Candidate, Leaves, Slotted
 from ensemble_gpu.losses import Huber
 
 # Sums of weights stay below 2^WEIGHT_BITS, times places on the ruler below 2^63.
@@ -67,6 +67,7 @@ class LeafSteps:
     ) -> np.ndarray:
         loss = self.gradients.problem.loss.output(k)
         r = y - self.gradients.F[k, :]
+        assert isinstance(leaves, Slotted)
         slots = leaves.slots(chosen)
         if isinstance(loss, Huber):
             return self._huber(slots, r, W, loss.delta)

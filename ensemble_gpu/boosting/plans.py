@@ -43,6 +43,7 @@ from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout, WeightRule
+from ensemble_gpu.learners.each import EachOutput, each_output
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
 from ensemble_gpu.learners.stump_forest import StumpForest
@@ -56,7 +57,10 @@ STUMP = Size(1, None, 1)
 
 @dataclass(frozen=True)
 class DescentParameters:
-    """The parameters of an estimator that gradient descent goes by, resolved."""
+    """The parameters of an estimator that gradient descent goes by, resolved.
+
+    `n_learners` are fitted in a round: one for all outputs, or one for every output.
+    """
 
     n_rounds: int
     learning_rate: float
@@ -66,6 +70,7 @@ class DescentParameters:
     constraints: SplitConstraints
     size: Size
     categories: Categories
+    n_learners: int = 1
 
     @property
     def stump(self) -> bool:
@@ -95,6 +100,7 @@ class DescentParameters:
         categories: Categories = NO_CATEGORIES,
         one_category: bool = False,
         interactions: Interactions | None = None,
+        n_learners: int = 1,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -117,6 +123,7 @@ class DescentParameters:
             constraints,
             size,
             categories,
+            n_learners,
         )
 
 
@@ -264,12 +271,15 @@ def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
     return 2.0 * where.as_float64(own) - 1.0
 
 
-def gradient_learner(binned: Binned, descent: DescentParameters) -> Stumps | Trees:
-    """Stumps where a single threshold is enough, else trees."""
+def gradient_learner(binned: Binned, descent: DescentParameters) -> GradientLearner:
+    """Stumps where a single threshold is enough, else trees; one of them, or one an output."""
     engine, matrix, constraints = binned.engine, binned.matrix, descent.constraints
+    learner: Stumps | Trees
     if descent.stump:
-        return Stumps(engine, matrix, constraints)
-    return Trees(engine, matrix, descent.size, constraints, descent.categories)
+        learner = Stumps(engine, matrix, constraints)
+    else:
+        learner = Trees(engine, matrix, descent.size, constraints, descent.categories)
+    return learner if descent.n_learners == 1 else each_output(learner, descent.n_learners)
 
 
 def _plan(
@@ -287,7 +297,7 @@ def _plan(
     if squared and type(learner) is Stumps:
         strategy = _gram(binned, n_outputs, descent, learner.search)
     else:
-        if squared and isinstance(learner, Trees):
+        if squared and isinstance(learner, Trees | EachOutput):
             descent = replace(descent, step="newton")  # its best step is 1
         strategy = _rebuild(binned, loss, n_outputs, scale, descent, learner)
     start = strategy.intercept

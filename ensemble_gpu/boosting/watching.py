@@ -13,6 +13,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.evaluation import Evaluation, Watched
 from ensemble_gpu.boosting.strategy import Plan, Strategy
+from ensemble_gpu.learners.each import EachStumps
 from ensemble_gpu.learners.stump import StumpTables
 
 
@@ -109,7 +110,7 @@ class EvalSet:
         self, name: str, plan: Plan, X: Any, offset: Any | None, evaluate: Evaluation, where: Where
     ) -> None:
         self.name, self.plan, self.evaluate, self.where = name, plan, evaluate, where
-        self.X = _by_column(X) if isinstance(plan.learner, StumpTables) else X
+        self.X = _by_column(X) if isinstance(plan.learner, StumpTables | EachStumps) else X
         zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
         self.F = zeros + where.put(plan.start)[None, :]
         if offset is not None:

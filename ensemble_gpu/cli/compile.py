@@ -125,6 +125,9 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
         for extra in SAMPLED:
             yield Case(name, k, {**few, **STUMP, **extra})
             yield Case(name, k, {**few, **WHOLE, **extra}, missing=True, weights=True)
+        if k > 2:
+            for form, shape in product(("shared", "each"), (STUMP, WHOLE)):
+                yield Case(name, k, {**few, **shape, "multiclass": form})
         for parameters, shape in product((exact, categories), ({}, STUMP, WHOLE)):
             yield Case(name, k, {**parameters, **shape})
         for shape in ({}, STUMP, WHOLE):

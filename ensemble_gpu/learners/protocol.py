@@ -113,6 +113,11 @@ class Leaves(Protocol):
         """sums[output, leaf] of the int64 q[output, row] of a block, on the host."""
         ...
 
+
+@runtime_checkable
+class Slotted(Protocol):
+    """What Leaves may be as well: leaves whose rows can be looked at one leaf at a time."""
+
     def slots(self, chosen: np.ndarray) -> Slots:
         """All rows in slots, one for each leaf chosen (bool), in order; the others in none."""
         ...

@@ -226,7 +226,15 @@ class Stumps(StumpTables):
 
     def best(self, barred: list[int]) -> Candidate | None:
         assert self.sums is not None
-        split = self.search.best(*self.sums, barred)
+        return self._candidate(self.search.best(*self.sums, barred))
+
+    def best_of_output(self, k: int, barred: list[int]) -> Candidate | None:
+        """The candidate that fits the gradients of output k alone best."""
+        assert self.sums is not None
+        S, H = (sums[k : k + 1] for sums in self.sums)
+        return self._candidate(self.search.best(S, H, barred))
+
+    def _candidate(self, split: Gain | None) -> Candidate | None:
         if split is None:
             return None
         missing_leaf = self.search.missing_leaf(split)

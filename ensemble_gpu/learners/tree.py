@@ -226,8 +226,12 @@ class Trees:
         pass
 
     def added(self, round_: TreeRound, X: Any, where: Where) -> Any:
-        tree = self._forest([round_], np.zeros(round_.values.shape[0]))
-        return evaluate_forest(self.engine, X, tree.packed)
+        return self.added_together([round_], X)
+
+    def added_together(self, rounds: Sequence[TreeRound], X: Any) -> Any:
+        """What several rounds add to the outputs of rows X: [n, outputs]."""
+        forest = self._forest(rounds, np.zeros(rounds[0].values.shape[0]))
+        return evaluate_forest(self.engine, X, forest.packed)
 
     def round_info(self, round_: TreeRound) -> dict[str, Any]:
         grown = round_.grown
@@ -275,7 +279,8 @@ class Trees:
             pairs = zip(grown.feature[at].tolist(), grown.bin[at].tolist(), strict=True)
             return [self.matrix.threshold(f, b) for f, b in pairs]
 
-        weight = grown.sums[:, : values.shape[0]].sum(axis=1).astype(np.float64)
+        half = grown.sums.shape[1] // 2
+        weight = grown.sums[:, :half].sum(axis=1).astype(np.float64)
         return to_nodes(grown, thresholds, values.T, np.zeros(len(weight)), weight)
 
 

@@ -24,7 +24,7 @@ from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import evaluate
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
-from ensemble_gpu.model.stages import checked_ends, last_of, stages
+from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class AdditiveModel(Model):
     n_features : int
     intercept : array of n_outputs values
     ends : array of int, optional
-        Where several stumps are a round (of bags that were averaged): how many stumps there are
-        after each round.
+        Where several stumps are a round (of bags that were averaged, of classes): how many there
+        are after each round.
     """
 
     _format = b"ensemble_gpu.AdditiveModel.1"
@@ -146,7 +146,8 @@ class AdditiveModel(Model):
         return {name: getattr(self, name) for name in names}
 
     def in_rounds(self, ends: np.ndarray) -> AdditiveModel:
-        """The same stumps in rounds of several."""
+        """The same stumps, the first ends[0] rounds as one round, those up to ends[1] as next."""
+        ends = joined_ends(self.ends, ends)
         return AdditiveModel(self.rounds, self.n_features, self.intercept, ends)
 
     @property

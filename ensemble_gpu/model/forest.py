@@ -26,7 +26,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
-from ensemble_gpu.model.stages import checked_ends, last_of, stages
+from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
 
 # Leaves that staged predictions look up at once: bounds their memory.
 STAGED_LEAVES = 1 << 22
@@ -52,7 +52,7 @@ class Forest(Model):
     average : bool
         Whether F is the mean of the trees or their sum.
     ends : array of int, optional
-        Where several trees are a round (of bags that were averaged): how many trees there are
+        Where several trees are a round (of bags that were averaged, of classes): how many there are
         after each round.
     checked : bool
         The nodes come from forests that were checked, and are not checked again.
@@ -128,8 +128,8 @@ class Forest(Model):
         return self.n_trees if self.ends is None else len(self.ends)
 
     def in_rounds(self, ends: np.ndarray) -> Forest:
-        """The same trees in rounds of several."""
-        options = self._options() | {"ends": ends, "checked": True}
+        """The same trees, the first ends[0] rounds as one round, those up to ends[1] as next."""
+        options = self._options() | {"ends": joined_ends(self.ends, ends), "checked": True}
         return Forest(self.nodes, self.starts, self.n_features, **options)
 
     def __len__(self) -> int:

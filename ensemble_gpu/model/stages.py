@@ -22,6 +22,11 @@ def checked_ends(ends: np.ndarray | None, n: int) -> np.ndarray | None:
     return own
 
 
+def joined_ends(ends: np.ndarray | None, joined: np.ndarray) -> np.ndarray:
+    """The ends of rounds that are joined into larger ones: joined[t] of them are in 0 ... t."""
+    return joined if ends is None else ends[np.asarray(joined, dtype=np.int64) - 1]
+
+
 def last_of(ends: np.ndarray | None, n_rounds: int) -> int:
     """How many stumps or trees the first n rounds have."""
     return n_rounds if ends is None or n_rounds == 0 else int(ends[n_rounds - 1])

@@ -35,7 +35,16 @@ FITS: dict[str, tuple[Any, int]] = {
     "gram, features drawn": (BoostingRegressor(max_features=2, random_state=3, max_depth=1), 0),
     "gram, K classes": (BoostingClassifier("squared", max_depth=1), 3),
     "newton": (BoostingClassifier(max_depth=1), 2),
-    "newton, multinomial": (BoostingClassifier(max_depth=1), 3),
+    "newton, multinomial": (BoostingClassifier(max_depth=1, multiclass="shared"), 3),
+    "a stump a class": (BoostingClassifier(max_depth=1, multiclass="each"), 3),
+    "a stump a class, rows and features drawn": (
+        BoostingClassifier(
+            subsample=0.5, max_features=2, random_state=3, max_depth=1, multiclass="each"
+        ), 3,
+    ),
+    "a stump a class, kinks": (
+        BoostingClassifier("hinge", step="line_search", max_depth=1, multiclass="each"), 3,
+    ),
     "newton, rows and features drawn": (
         BoostingClassifier(subsample=0.5, max_features=2, random_state=3, max_depth=1), 2,
     ),
@@ -53,6 +62,18 @@ FITS: dict[str, tuple[Any, int]] = {
         0,
     ),
     "trees, K classes": (BoostingClassifier(**plain(max_depth=2)), 3),
+    "a tree a class": (BoostingClassifier(**plain(max_depth=2, multiclass="each")), 3),
+    "a tree a class, rows and features drawn": (
+        BoostingClassifier(
+            **plain(max_leaf_nodes=4, subsample=0.5, max_features=2, multiclass="each")
+        ), 3,
+    ),
+    "bags of a stump a class": (
+        BoostingClassifier(max_depth=1, n_bags=2, multiclass="each", random_state=3), 3,
+    ),
+    "bags of a tree a class": (
+        BoostingClassifier(**plain(max_depth=2, n_bags=2, multiclass="each", random_state=3)), 3,
+    ),
     "bags of stumps": (
         BoostingClassifier(max_depth=1, n_bags=3, subsample=0.5, max_features=2, random_state=3), 2,
     ),

@@ -27,6 +27,12 @@ STOPPED: dict[str, Any] = {
 FITS = {
     "subsample, stumps": BoostingClassifier(subsample=0.5, n_estimators=12, max_depth=1),
     "subsample, trees": BoostingClassifier(**plain(subsample=0.5, n_estimators=8, max_depth=3)),
+    "a stump a class": BoostingClassifier(
+        subsample=0.5, n_estimators=6, max_depth=1, multiclass="each"
+    ),
+    "a tree a class": BoostingClassifier(
+        **plain(subsample=0.5, n_estimators=4, max_depth=2, multiclass="each")
+    ),
     "subsample, numbers": BoostingRegressor(subsample=0.6, n_estimators=12, max_depth=1),
     "subsample, line search": BoostingRegressor(
         "huber", **plain(subsample=0.6, n_estimators=6, max_depth=2)

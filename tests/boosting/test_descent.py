@@ -61,7 +61,7 @@ def regression(n: int = 150, p: int = 4, seed: int = 0) -> Data:
 
 
 def fit_classes(data: Data, loss: Any, **params: Any) -> BoostingClassifier:
-    params = {"n_estimators": 40, "max_bins": None, **params}
+    params = {"n_estimators": 40, "max_bins": None, "multiclass": "shared", **params}
     return BoostingClassifier(loss, **plain(params)).fit(data.X, data.y, data.weights)
 
 

@@ -157,7 +157,7 @@ def test_logit_is_boosting_of_the_logistic_loss_on_half_the_scale():
     """Two classes while no working response is cut (|z| <= 4), and always for several classes."""
     data = random_data(3, n=120)
     logit = AdaBoostClassifier(variant="logit", n_estimators=12).fit(data.X, data.y)
-    newton = classifier("logistic", learning_rate=1.0).fit(data.X, data.y)
+    newton = classifier("logistic", learning_rate=1.0, multiclass="shared").fit(data.X, data.y)
     assert logit.model_ == newton.model_
     two = random_data(n=120)
     logit = AdaBoostClassifier(variant="logit", n_estimators=2, learning_rate=0.1)
@@ -305,7 +305,7 @@ GRADIENT = {
 
 def test_default_parameters_are_the_documented_ones():
     own = {"loss": "logistic", "stump": "real", "step": None, "class_weight": None}
-    own["max_depth"] = 4
+    own |= {"max_depth": 4, "multiclass": "auto"}
     assert BoostingClassifier().get_params() == {**GRADIENT, **own}
     own = {"loss": "squared", "quantile": None, "step": None, "max_depth": 6}
     assert BoostingRegressor().get_params() == {**GRADIENT, **own}

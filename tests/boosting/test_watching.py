@@ -348,7 +348,7 @@ def test_training_losses_of_a_subsample_are_those_of_all_rows():
 def test_a_callback_sees_round_stump_and_both_losses(n_classes):
     seen: list[RoundInfo] = []
     train, other = noisy(1, n_classes=n_classes), noisy(2, 90, n_classes)
-    estimator = classifier(n_estimators=7, callbacks=[seen.append])
+    estimator = classifier(n_estimators=7, callbacks=[seen.append], multiclass="shared")
     estimator.fit(train.X, train.y, X_val=other.X, y_val=other.y)
     rounds = estimator.model_.rounds
     assert [info.round for info in seen] == list(range(1, 8))

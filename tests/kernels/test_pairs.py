@@ -93,7 +93,7 @@ def test_sums_wrap_modulo_two_to_the_sixty_four(name):
     np.testing.assert_array_equal(at.engine.sums(at.encoded, q), naive_sums(at, q))
 
 
-@pytest.mark.parametrize("planes", [1, 3])
+@pytest.mark.parametrize("planes", [1, 2, 3, 4, 7, 10, 17])
 @pytest.mark.parametrize(("n", "p", "bins"), SHAPES)
 def test_pair_sums_are_the_sums_of_both_halves(name, n, p, bins, planes):
     at = running(name, n, p, bins)
@@ -104,12 +104,13 @@ def test_pair_sums_are_the_sums_of_both_halves(name, n, p, bins, planes):
     np.testing.assert_array_equal(H, naive_sums(at, h))
 
 
+@pytest.mark.parametrize("planes", [1, 15])
 @pytest.mark.parametrize("sign", [-1, 1])
 @pytest.mark.parametrize("bins", [1, 3])
 @pytest.mark.parametrize("n", [8191, 8192, 17_000])
-def test_the_largest_pairs_everywhere_do_not_overflow_into_each_other(name, n, bins, sign):
+def test_the_largest_pairs_everywhere_do_not_overflow_into_each_other(name, n, bins, sign, planes):
     at = running(name, n, 2, bins)
-    g, h = np.full((1, n), sign * TOP), np.full((1, n), TOP)
+    g, h = np.full((planes, n), sign * TOP), np.full((planes, n), TOP)
     G, H = at.engine.pair_sums(at.encoded, g * 2**32 + h)
     np.testing.assert_array_equal(G, naive_sums(at, g))
     np.testing.assert_array_equal(H, naive_sums(at, h))

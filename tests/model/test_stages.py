@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ensemble_gpu.model.stages import stages
+from ensemble_gpu.model.stages import joined_ends, stages
 
 
 def test_without_rounds_every_round_is_a_stage():
@@ -33,3 +33,9 @@ def test_a_stage_goes_on_where_the_last_one_ended():
 def test_other_rounds_are_refused(rounds, error, says):
     with pytest.raises(error, match=says):
         stages(rounds, 5)
+
+
+def test_rounds_that_are_joined_end_where_the_last_of_them_ends():
+    assert joined_ends(None, np.array([2, 3])).tolist() == [2, 3]
+    assert joined_ends(np.array([2, 5, 9, 10]), np.array([1, 3, 4])).tolist() == [2, 9, 10]
+    assert joined_ends(np.array([2]), np.zeros(0, dtype=np.int64)).tolist() == []

@@ -78,7 +78,13 @@ _GRADIENT = {
     **_STOPPING,
     "random_state": 0,
 }
-BOOSTING_CLASSIFIER = {"loss": "logistic", "stump": "real", "step": None, **_GRADIENT}
+BOOSTING_CLASSIFIER = {
+    "loss": "logistic",
+    "stump": "real",
+    "multiclass": "shared",
+    "step": None,
+    **_GRADIENT,
+}
 BOOSTING_REGRESSOR = {"loss": "squared", "quantile": None, "step": None, **_GRADIENT}
 _GROWING = {
     "splitter": "best",
@@ -454,6 +460,19 @@ for loss in CLASS_LOSSES:
 classifier("logistic, discrete stumps, newton, 4 classes", "four classes", stump="discrete")
 classifier("logistic, line search, 4 classes", "four classes", step="line_search")
 classifier("logistic, constant, 4 classes, trees", "four classes", step="constant", max_depth=2)
+for shape, size in SHAPES.items():
+    each = {"multiclass": "each", **size}
+    classifier(f"a learner a class, {shape}", "four classes", **each)
+    classifier(f"a learner a class, holes and weights, {shape}", "four classes, holes and weights",
+               missing="learn", **each)  # fmt: skip
+    classifier(f"a learner a class, rows and features drawn, {shape}", "four classes",
+               subsample=0.5, max_features=2, **each)  # fmt: skip
+    classifier(f"a learner a class, hinge, {shape}", "four classes", loss="hinge",
+               step="line_search", **each)  # fmt: skip
+    classifier(f"a learner a class, 20500 rows, {shape}", "three classes, 20500 rows",
+               **each | {"n_estimators": 3})  # fmt: skip
+classifier("a learner a class, categories", "categories, three classes", multiclass="each",
+           categorical_features=[2, 3])  # fmt: skip
 
 _cst = [1, 0, 0, -1, 0, 1]
 for kind, two, holes, weights, cat, noise in (

@@ -59,6 +59,7 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     assert recorded("AdaBoostClassifier", "multiclass") == {"shared", "single"}
     assert recorded("AdaBoostClassifier", "missing") >= {"abstain", "learn"}
     assert recorded("AdaBoostClassifier", "categorical_split") == {"subset", "single"}
+    assert recorded("BoostingClassifier", "multiclass") == {"shared", "each"}
     assert recorded("BoostingClassifier", "loss") >= {*CLASSIFICATION}
     assert recorded("BoostingRegressor", "loss") >= {*REGRESSION}
     for kind in boosted:

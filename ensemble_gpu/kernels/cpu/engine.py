@@ -27,6 +27,7 @@ from ensemble_gpu.kernels.cpu import (
     rowwise,
     score,
     walk,
+    wide_pairs,
 )
 from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.changes import FollowingSums
@@ -137,19 +138,25 @@ class CpuEngine:
         return self._unit_sums(pairs.plane_sums, codes, q, 1)[0]
 
     def pair_sums(self, codes: Codes, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        G, H = self._unit_sums(pairs.pair_sums, codes, packed, 2)
+        if packed.shape[0] > 1 and codes.data.dtype == np.uint8:
+            groups = wide_pairs.groups_of(packed.shape[0])
+            G, H = self._unit_sums(wide_pairs.wide_pair_sums, codes, packed, 2, groups)
+        else:
+            G, H = self._unit_sums(pairs.pair_sums, codes, packed, 2)
         return G, H
 
     def following_sums(self, codes: Codes) -> FollowingSums:
         return FollowingSums(self, codes, self.run)
 
-    def _unit_sums(self, kernel: Any, codes: Codes, q: np.ndarray, results: int) -> np.ndarray:
+    def _unit_sums(
+        self, kernel: Any, codes: Codes, q: np.ndarray, results: int, *more: np.ndarray
+    ) -> np.ndarray:
         """[result, plane, feature, code]: each thread adds its units into sums of its own."""
         words, p = codes.data.view(np.uint64), codes.n_features
         run = self.run.limited_to(q.size * p, CELLS_PER_THREAD)
         shape = (run.threads, q.shape[0], results, words.shape[0], 8, codes.width)
         sums = np.zeros(shape, dtype=np.int64)
-        run.call(kernel, words, p, q, sums)
+        run.call(kernel, words, p, *more, q, sums)
         total = sums[0] if run.threads == 1 else sums.sum(axis=0)
         total = total.reshape(q.shape[0], results, -1, codes.width)[:, :, :p]
         return np.ascontiguousarray(np.swapaxes(total, 0, 1))

@@ -17,7 +17,7 @@ PACK_ROWS = (1 << (31 - PACK_BITS)) - 1
 
 
 @inner
-def _unpack(packed, g, h):
+def unpack(packed, g, h):
     """g, h += the two halves of the packed sums."""
     for lane in range(packed.shape[0]):
         for code in range(packed.shape[1]):
@@ -66,7 +66,7 @@ def _add_pair_units(worker, first, last, words, n_features, q, sums):
         plane, tile, start, stop = _unit(u, words)
         packed.fill(0)
         add_rows(words[tile], n_features - 8 * tile, start, stop, q[plane], packed)
-        _unpack(packed, sums[worker, plane, 0, tile], sums[worker, plane, 1, tile])
+        unpack(packed, sums[worker, plane, 0, tile], sums[worker, plane, 1, tile])
 
 
 @kernel

@@ -22,7 +22,9 @@ Case = tuple[Any, dict[str, Any], int, bool, float]
 EITHER: list[Case] = [
     (BoostingClassifier, {}, 2, True, 0.2),
     (BoostingClassifier, {"missing": "learn", "step": "line_search"}, 2, False, 0.2),
-    (BoostingClassifier, {"subsample": 0.6}, 3, True, 0.0),
+    (BoostingClassifier, {"subsample": 0.6, "multiclass": "shared"}, 3, True, 0.0),
+    (BoostingClassifier, {"multiclass": "each"}, 3, True, 0.2),
+    (BoostingClassifier, {"max_depth": 2, "multiclass": "each"}, 3, True, 0.1),
     (
         BoostingClassifier,
         {"max_depth": 3, "min_hessian": 0.5, "l2_regularization": 1.5},

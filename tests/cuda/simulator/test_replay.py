@@ -7,7 +7,8 @@ import pytest
 from ensemble_gpu import use_engine
 from tests.boosting.replaying import FITS, plans, problem, whole_and_resumed
 
-NAMES = ["real", "SAMME", "gram, features drawn", "newton, rows and features drawn", "trees"]
+NAMES = ["real", "SAMME", "gram, features drawn", "newton, rows and features drawn", "trees",
+         "a stump a class", "a tree a class"]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NAMES)
