@@ -33,6 +33,8 @@ LABELS = {
     "pair_sums": "sums of gradients",
     "sums": "sums of integers",
     "pack": "pack",
+    "gradient_pass": "gradients: move F, the loss, pack",
+    "drawn": "draw rows",
     "move": "gradients: move F",
     "exp": "gradients: exp",
     "pair_counts": "tables: pair counts",

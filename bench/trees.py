@@ -28,11 +28,12 @@ from bench.child import forget_peak, peak
 from bench.data import Shape, generated
 from bench.markdown import seconds, table
 from bench.measure import auc, machine
-from bench.peers import OURS, WARM_ROWS
+from bench.peers import OURS
 from bench.tree_peers import BOOSTERS, Setting, Task, takes_part
 
 RESULTS = Path(__file__).parent / "results" / "trees"
 FEATURES = 28
+FEW = 25_000  # rows of a first fit, enough for all kernels that more rows need
 PEER = "LightGBM"  # that ratios are to, besides the fastest
 COUNTS = tuple(range(3, FEATURES, 5))  # features of few values, which can be categories
 MISSING = 0.05  # share of the cells
@@ -69,17 +70,20 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Run:
-    """One fit: seconds by the clock and of processor time, bytes that it added at its peak."""
+    """One fit: seconds by the clock and of processor time."""
 
     wall: float
     cpu: float
-    added: int
 
 
 @dataclass
 class Outcome:
-    """A contestant's fits, by the number of threads, and what its model is like."""
+    """A contestant's fits, by the number of threads, and what its model is like.
 
+    `added`: bytes at the peak of its first fit of all rows, beyond the rows.
+    """
+
+    added: int
     runs: dict[int, list[Run]] = field(default_factory=dict)
     auc: float = 0.0
     leaves: float = 0.0
@@ -100,29 +104,30 @@ class Outcome:
 _HELD: dict[str, Any] = {}
 
 
-def _hold(name: str, folder: str, setting: Setting, weighted: bool) -> None:
-    """Read the rows, and fit a few."""
+def _hold(name: str, folder: str, setting: Setting, weighted: bool) -> int:
+    """Read the rows, fit a few, then all of them: the bytes that this adds at its peak."""
     names = ("X", "y", "X_test", "y_test", *(("weights",) if weighted else ()))
     _HELD.update({n: np.load(Path(folder, f"{n}.npy")) for n in names}, fit=BOOSTERS[name])
     weights = _HELD.setdefault("weights", None)
-    few = None if weights is None else weights[:WARM_ROWS]
+    few = None if weights is None else weights[:FEW]
     for threads in (1, 2):
-        task = Task(_HELD["X"][:WARM_ROWS], _HELD["y"][:WARM_ROWS], few, 2, threads, setting)
+        task = Task(_HELD["X"][:FEW], _HELD["y"][:FEW], few, 2, threads, setting)
         _HELD["fit"](task).predict(task.X[:100])
-    if len(_HELD["X"]) > WARM_ROWS:  # more rows may lead to other kernels
-        _HELD["fit"](Task(_HELD["X"], _HELD["y"], weights, 1, threads, setting))
+    forget_peak()
+    before = psutil.Process().memory_info().rss
+    model = _HELD["fit"](Task(_HELD["X"], _HELD["y"], weights, 3, threads, setting))
+    added = peak() - before
+    del model
+    return max(0, added)
 
 
 def _fit(setting: Setting, rounds: int, threads: int) -> tuple[Run, float, float]:
     """A fit: what it took, the AUC of its model on held-out rows, and the leaves of a tree."""
     task = Task(_HELD["X"], _HELD["y"], _HELD["weights"], rounds, threads, setting)
-    forget_peak()
-    before = psutil.Process().memory_info().rss
     cpu, start = time.process_time(), time.perf_counter()
     model = _HELD["fit"](task)
     wall, cpu = time.perf_counter() - start, time.process_time() - cpu
-    run = Run(wall, cpu, max(0, peak() - before))
-    return run, auc(_HELD["y_test"], model.predict(_HELD["X_test"])), model.leaves()
+    return Run(wall, cpu), auc(_HELD["y_test"], model.predict(_HELD["X_test"])), model.leaves()
 
 
 # --- in the process that asks ------------------------------------------------------------------
@@ -148,7 +153,7 @@ def _save(row: Row, rows: int, folder: str) -> None:
 def measure(row: Row, options: argparse.Namespace) -> dict[str, Outcome]:
     """Everybody who has the setting, in turn, on one thread as well where a gain is asked for."""
     names = [n for n in options.peer or BOOSTERS if takes_part(n, row.setting)]
-    outcomes = {name: Outcome() for name in names}
+    outcomes: dict[str, Outcome] = {}
     counts = [options.threads, *([1] if options.gain and options.threads > 1 else [])]
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         _save(row, options.rows, folder)
@@ -156,7 +161,8 @@ def measure(row: Row, options: argparse.Namespace) -> dict[str, Outcome]:
         for name in names:
             pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
             pools[name] = stack.enter_context(pool)
-            pool.submit(_hold, name, folder, row.setting, row.weighted).result()
+            added = pool.submit(_hold, name, folder, row.setting, row.weighted).result()
+            outcomes[name] = Outcome(added)
         for _ in range(options.repeats):
             for threads in counts:
                 for name, pool in pools.items():
@@ -173,14 +179,14 @@ def detail(row: Row, outcomes: dict[str, Outcome], options: argparse.Namespace) 
     threads, lines = options.threads, []
     for name, one in sorted(outcomes.items(), key=lambda item: item[1].best(threads)):
         gain = f"{one.best(1) / one.best(threads):.2f}" if 1 in one.runs and threads > 1 else ""
-        added = max(run.added for run in one.runs[threads]) / 2**20
         cpu = min(run.cpu for run in one.runs[threads])
         ratio = one.best(threads) / outcomes[OURS].best(threads)
         lines.append([
             name, seconds(one.best(threads)), seconds(one.median(threads)), seconds(cpu),
-            f"{ratio:.2f}", gain, f"{one.auc:.5f}", f"{one.leaves:.0f}", f"{added:,.0f} MiB",
+            f"{ratio:.2f}", gain, f"{one.auc:.5f}", f"{one.leaves:.0f}",
+            f"{one.added / 2**20:,.0f} MiB",
         ])  # fmt: skip
-    head = ["", "best", "median", "CPU time", "time / ours", f"gain of {threads} threads", "AUC",
+    head = ["", "best", "median", "CPU time", "time / ours", "gain of the threads", "AUC",
             "leaves a tree", "peak beyond X"]  # fmt: skip
     return f"### {row.title}\n\n" + table(head, lines)
 

@@ -161,8 +161,10 @@ class Gradients:
             return None
         move = self._lookup()
         weights, taken = self.format.weights, self._counts()
-        if self.sampling.draws is not None and self.sampling.draws.bounds is not None:
+        if self.sampling.whole:
             weights, taken = self._taking_part(slice(0, self.n_rows)), None
+        elif taken is not None and weights is not None:
+            taken = taken > 0
         problem, flat = self.problem, self.flat or self.step != "newton"
         return self.engine.gradient_pass(
             GradientPass(
@@ -183,6 +185,7 @@ class Gradients:
 
     def _refresh(self) -> tuple[float, float]:
         """Gradients of all rows; their largest |g| and h."""
+        self._counts()  # once, before threads ask for them
         tops = self._pass()
         largest = self.by_block(self._refresh_rows) if tops is None else [tops]
         self.pending = None
