@@ -82,17 +82,21 @@ def standard(case: Case) -> str:
     return found.model_.fingerprint()
 
 
+def _allowed(loss: Any, step: str) -> bool:
+    return {"newton": loss.has_hessian, "leaf": loss.has_leaf_step}.get(step, True)
+
+
 def _cases() -> list[Case]:
     """Every loss, step and kind of stump; weights, holes and sampling in turn."""
     variety = cycle(product([False, True], ["none", "abstain", "learn"], [False, False, True]))
     cases = []
     for name, loss in CLASSIFICATION.items():
         for step, k, stump in product(STEPS, [2, 3], ["real", "discrete"]):
-            if step != "newton" or loss.has_hessian:
+            if _allowed(loss, step):
                 cases.append(Case(name, step, k, stump, *next(variety)))
     for name, loss in REGRESSION.items():
         for step, _ in product(STEPS, range(2)):
-            if step != "newton" or loss.has_hessian:
+            if _allowed(loss, step):
                 cases.append(Case(name, step, None, "real", *next(variety)))
     for k in (2, 3):
         cases.append(Case("logit", "newton", k, "real", k == 2, "learn"))

@@ -207,13 +207,14 @@ def losses() -> list[tuple[Any, str, int | None]]:
     """(loss, step, classes) of all that is allowed."""
     found: list[tuple[Any, str, int | None]] = []
     for step in STEPS:
+
+        def allowed(loss: Any, step: str = step) -> bool:
+            return {"newton": loss.has_hessian, "leaf": loss.has_leaf_step}.get(step, True)
+
         for name, loss in CLASSIFICATION.items():
-            if step != "newton" or loss.has_hessian:
-                found += [(name, step, k) for k in (2, 3)]
-        for name, loss in REGRESSION.items():
-            if step != "newton" or loss.has_hessian:
-                found.append((name, step, None))
-        found.append((PSEUDO_HUBER, step, None))
+            found += [(name, step, k) for k in (2, 3) if allowed(loss)]
+        found += [(name, step, None) for name, loss in REGRESSION.items() if allowed(loss)]
+        found += [(PSEUDO_HUBER, step, None)] if allowed(PSEUDO_HUBER) else []
     return found
 
 
@@ -226,7 +227,9 @@ def boosting(loss: Any, step: str, n_classes: int | None, **params: Any) -> Any:
 @pytest.mark.parametrize(
     ("loss", "step", "n_classes"), losses(), ids=lambda v: getattr(v, "name", str(v))
 )
-def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step, n_classes):
+def test_the_training_loss_falls_and_line_searches_and_leaves_never_let_it_rise(
+    loss, step, n_classes
+):
     data = random_data(n_classes or 2, n=150, p=4)
     data = positive(data) if n_classes is None else data
     model = boosting(
@@ -237,7 +240,7 @@ def test_the_training_loss_falls_and_a_line_search_never_lets_it_rise(loss, step
     assert model.n_estimators_ == 15
     assert isinstance(model.model_, Forest)
     assert history[-1] < 0.999 * history[0]
-    if step == "line_search":
+    if step in ("line_search", "leaf"):
         assert (np.diff(history) <= 1e-12 * history[:-1]).all()
 
 
