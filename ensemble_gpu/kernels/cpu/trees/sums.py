@@ -96,13 +96,6 @@ def sum_packed(packed, total):
 
 
 @kernel
-def turn(packed, out):
-    """g 2^32 + h to -g 2^32 + h."""
-    for i in range(packed.shape[0]):
-        out[i] = 2 * (packed[i] & np.int64(0xFFFFFFFF)) - packed[i]
-
-
-@kernel
 def sums_by(index, values, sums):
     for i in range(index.shape[0]):
         for s in range(values.shape[1]):
