@@ -50,7 +50,8 @@ def boosted(plan: Plan) -> Any:
 
 
 def descended(alone: BoostingRegressor, binned: Binned, X: Any, loss: Any) -> Any:
-    descent = DescentParameters.of(alone, step=alone.step, size=alone._size(alone._restraint()))
+    size = alone._size(alone._restraint())
+    descent = DescentParameters.of(alone, step=alone._resolved_step(loss), size=size)
     learner = gradient_learner(binned, descent)
     return boosted(regression_plan(binned, locate(X), loss, descent, learner))
 

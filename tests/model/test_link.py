@@ -119,7 +119,7 @@ def test_the_probabilities_of_votes_are_their_means(F):
 
 @pytest.mark.parametrize("link", LINKS)
 def test_the_output_of_a_mean_has_that_mean(place: Place, link):
-    mean = place.put(np.array([[0.125, 0.625, 0.25], [0.5, 0.375, 0.125]]))  # rows of sum 1
+    mean = place.put(np.array([[0.125, 0.25, 0.625], [0.125, 0.375, 0.5]]))  # rows of sum 1
     F = LINKS[link].output(mean)
     place.check(F, "float64")
     again = place.host(LINKS[link].mean(F, locate(F).xp.exp))
