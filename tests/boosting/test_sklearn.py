@@ -54,8 +54,8 @@ CHECKED = [
     BoostingClassifier(**plain(n_estimators=5, max_depth=3, n_bags=2)),
     BoostingRegressor(n_estimators=10, n_bags=2, max_depth=1),
     BoostingRegressor(**plain(n_estimators=5, max_depth=3, n_bags=2, interaction_cst="pairwise")),
-    BoostingClassifier(),
-    BoostingRegressor(),
+    BoostingClassifier(n_estimators=20),
+    BoostingRegressor(n_estimators=20),
 ]
 
 

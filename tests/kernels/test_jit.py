@@ -168,9 +168,10 @@ FIT = """
 import numpy as np
 from ensemble_gpu.kernels import compiling
 compiling.PATIENCE_SECONDS = 0.01
-from ensemble_gpu import AdaBoostClassifier, DecisionTreeClassifier
+from ensemble_gpu import BoostingClassifier
 X = np.random.default_rng(0).normal(size=(200, 3))
-for estimator in (AdaBoostClassifier(n_estimators=3), DecisionTreeClassifier(max_depth=3)):
+for loss in ("logistic", "squared"):
+    estimator = BoostingClassifier(loss, n_estimators=3, max_depth=1)
     print(estimator.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))
 """
 
