@@ -23,10 +23,10 @@ from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
 CHECKED = [
-    BaggingClassifier(AdaBoostClassifier(n_estimators=10), 5),
+    BaggingClassifier(AdaBoostClassifier(n_estimators=5), 3),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap=False, max_samples=0.7),
     BaggingClassifier(AdaBoostClassifier(n_estimators=10, calibrate=False), 5, voting="hard"),
-    BaggingClassifier(AdaBoostClassifier(n_estimators=10, calibrate=False), 15, max_features=0.5),
+    BaggingClassifier(AdaBoostClassifier(n_estimators=5, calibrate=False), 15, max_features=0.5),
     BaggingClassifier(n_estimators=5),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap_features=True, n_jobs=2),
     BaggingClassifier(KNeighborsClassifier(2), 5),

@@ -31,18 +31,15 @@ CHECKED = [
     BoostingClassifier(n_estimators=20, step="constant", max_depth=1),
     BoostingClassifier(n_estimators=20, stump="discrete", max_depth=1),
     BoostingClassifier(n_estimators=20, missing="learn", max_depth=1),
-    BoostingClassifier(n_estimators=20, missing="error", max_depth=1),
-    BoostingClassifier(n_estimators=20, max_bins=None, n_jobs=1, max_depth=1),
     BoostingClassifier("exponential", n_estimators=20, max_depth=1),
     BoostingClassifier(
         "exponential", n_estimators=5, stump="discrete", step="line_search", max_depth=1
     ),
-    BoostingClassifier("squared", max_depth=1),
+    BoostingClassifier("squared", n_estimators=50, max_depth=1),
     BoostingClassifier("truncated_squared", n_estimators=20, learning_rate=0.5, max_depth=1),
-    BoostingClassifier(
-        "hinge", step="constant", max_depth=1
-    ),  # a hundred rounds: margins grow to 1 slowly
-    BoostingRegressor(max_depth=1),
+    # a hundred rounds: margins grow to 1 slowly
+    BoostingClassifier("hinge", n_estimators=100, step="constant", max_depth=1),
+    BoostingRegressor(n_estimators=50, max_depth=1),
     BoostingRegressor(n_estimators=20, missing="learn", max_depth=1),
     BoostingRegressor(n_estimators=20, missing="error", max_depth=1),
     BoostingRegressor(n_estimators=20, max_bins=None, n_jobs=1, max_depth=1),
