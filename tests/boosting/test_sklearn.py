@@ -31,6 +31,8 @@ CHECKED = [
     BoostingClassifier(n_estimators=20, step="constant", max_depth=1),
     BoostingClassifier(n_estimators=20, stump="discrete", max_depth=1),
     BoostingClassifier(n_estimators=20, missing="learn", max_depth=1),
+    BoostingClassifier(n_estimators=20, missing="error", max_depth=1),
+    BoostingClassifier(n_estimators=20, max_bins=None, n_jobs=1, max_depth=1),
     BoostingClassifier("exponential", n_estimators=20, max_depth=1),
     BoostingClassifier(
         "exponential", n_estimators=5, stump="discrete", step="line_search", max_depth=1
