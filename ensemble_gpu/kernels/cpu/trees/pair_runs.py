@@ -4,7 +4,8 @@ Of nodes with two statistics (two classes, or weight and target). Up to SMALL ro
 their codes, more are added up by code, and large nodes have kept sums.
 
 Where rows are counted the first statistic and the count are in one integer, x 2^shift + rows
-(`Counting`): one addition serves both.
+(`Counting`): one addition serves both. Kept sums of packed moments go without: a child whose rows
+have moments enough has rows enough, and where that is in doubt the rows are counted (`Tally`).
 """
 
 from __future__ import annotations
@@ -17,23 +18,27 @@ from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, SMALL, WIDE, Sorting, 
 from ensemble_gpu.kernels.host.records import Runs, runs_for
 from ensemble_gpu.kernels.jit import inner
 
-# Rows of the runs [4, run]: the codes that occur in a node, the two sums up to and including each,
-# and how many rows that are (0 where nobody counts).
-CODE, FIRST, SECOND, ROWS_OF = range(4)
+# Rows of the runs [5, run]: the codes that occur in a node, the two sums up to and including each,
+# how many rows that are (0 where nobody counts), and room for the run of each code.
+CODE, FIRST, SECOND, ROWS_OF, PLACE = range(5)
 
 
 class Counting(NamedTuple):
     """x 2^shift + one: the first statistic of a row and the row; `one` is 0 where nobody counts.
 
     `exact`: no sum has more digits than a float, whose differences are then exact.
+
+    `sure`: children with a first sum of at least that much have rows enough, and no other row is
+    counted along; 0: they are.
     """
 
     shift: int
     one: int
     exact: bool
+    sure: int
 
 
-UNCOUNTED = Counting(0, 0, False)
+UNCOUNTED = Counting(0, 0, False, 0)
 
 
 def counting(first: int, second: int, n_rows: int, counted: bool) -> Counting | None:
@@ -43,13 +48,54 @@ def counting(first: int, second: int, n_rows: int, counted: bool) -> Counting | 
     """
     bits, shift = (first * n_rows).bit_length(), n_rows.bit_length() if counted else 0
     exact = max(bits, (second * n_rows).bit_length()) <= 53
-    return Counting(shift, int(counted), exact) if bits + shift < 63 else None
+    return Counting(shift, int(counted), exact, 0) if bits + shift < 63 else None
+
+
+@inner
+def counting_of_kept(count, min_rows, rows):
+    """How rows are counted in kept sums.
+
+    Where all packed moments have 0 < h <= most, a sum H is that of at least H / most rows, and a
+    code occurs where its H is not 0.
+    """
+    values, n = rows.values, rows.values.shape[0]
+    if count.one == 0 or rows.label.shape[0] > 0 or values.shape[1] == 2:
+        return count
+    least, most = np.int64(0xFFFFFFFF), np.int64(0)
+    for t in range(n):
+        h = values[t, 0] & np.int64(0xFFFFFFFF)
+        least, most = min(least, h), max(most, h)
+    if least == 0:
+        return count
+    return Counting(np.int64(0), np.int64(0), count.exact, np.int64(min_rows * most))
+
+
+class Tally(NamedTuple):
+    """The rows of a node, to be counted where it matters: order[start] ... order[stop - 1]."""
+
+    codes: np.ndarray
+    order: np.ndarray
+    start: int
+    stop: int
+
+
+@inner
+def count_rows(tally, f, m, runs):
+    """Write how many rows of a node the runs of feature f have, up to and including each."""
+    codes, order, feature, rows = tally.codes, tally.order, np.uint64(f), runs[ROWS_OF]
+    place = runs[PLACE]
+    for k in range(m):
+        place[runs[CODE, k]], rows[k] = k, 0
+    for t in range(np.uint64(tally.start), np.uint64(tally.stop)):
+        rows[place[codes[np.uint64(order[t]), feature]]] += 1
+    for k in range(1, m):
+        rows[k] += rows[k - 1]
 
 
 class PairWork(NamedTuple):
     """Scratch arrays of `split_pairs`: `sums` and `seen` are zero before and after.
 
-    `words` is the memory of `seen`, eight codes at once; `scores` [5, run] is what scores are made
+    `words` is the memory of `seen`, eight codes at once; `scores` [6, run] is what scores are made
     of, and they; `keys` and `other` are for nodes of which more than SMALL rows are sorted.
     """
 
@@ -71,7 +117,7 @@ def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
     n_runs = max(8 * n_words, long, SMALL) + 1
     return PairWork(
         np.zeros(FEATURES * 16 * n_words, dtype=np.int64), seen, seen.view(np.uint64),
-        np.empty((4, n_runs), dtype=np.int64), np.empty((5, n_runs)), sorting_for(codes),
+        np.empty((5, n_runs), dtype=np.int64), np.empty((6, n_runs)), sorting_for(codes),
         np.empty(long, dtype=np.uint64), np.empty(long, dtype=np.uint64),
     )  # fmt: skip
 

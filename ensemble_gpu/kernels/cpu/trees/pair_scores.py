@@ -10,7 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.kernels.cpu.trees.pair_runs import CODE, FIRST, ROWS_OF, SECOND, last_run
+from ensemble_gpu.kernels.cpu.trees.pair_runs import (
+    CODE,
+    FIRST,
+    ROWS_OF,
+    SECOND,
+    count_rows,
+    last_run,
+)
 from ensemble_gpu.kernels.host.criteria import (
     gini_of_pairs,
     pair_score,
@@ -27,7 +34,7 @@ from ensemble_gpu.kernels.host.records import (
 )
 from ensemble_gpu.kernels.host.search import Node, try_feature
 from ensemble_gpu.kernels.jit import inner
-from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, VARIANCE
+from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, NEVER, VARIANCE
 
 VECTOR = 8  # runs from which scores are worth a loop of their own
 
@@ -63,12 +70,13 @@ def _response(kind, l2, x, y):
 class Judge(NamedTuple):
     """What `offer` needs of a rule: a function that is handed all of it takes longer than a score.
 
-    `exact` as in Counting.
+    `exact` and `sure` as in Counting.
     """
 
     kind: int
     l2: float
     exact: bool
+    sure: int
     counted: bool
     min_rows: int
     min_weight: int
@@ -78,16 +86,32 @@ class Judge(NamedTuple):
 @inner
 def judge_of(rule, count):
     return Judge(
-        rule.kind, rule.l2, count.exact, rule.counted, rule.min_rows, rule.min_weight, rule.logs
-    )
+        rule.kind, rule.l2, count.exact, np.int64(count.sure), rule.counted, rule.min_rows,
+        rule.min_weight, rule.logs,
+    )  # fmt: skip
 
 
 @inner
-def _allowed(judge, sign, node, x, y, n):
-    """Whether a left child with sums x, y of n rows keeps the conditions, and the right one."""
+def _who_counts(judge):
+    """A judge for runs whose rows are counted."""
+    return Judge(
+        judge.kind, judge.l2, judge.exact, np.int64(0), judge.counted, judge.min_rows,
+        judge.min_weight, judge.logs,
+    )  # fmt: skip
+
+
+@inner(forceinline=True)
+def _enough(judge, node, x, n):
+    """Whether both children have rows enough, the left one with first sum x and n rows."""
+    if judge.sure > 0:
+        return min(x, node.first - x) >= judge.sure
+    return min(n, node.rows - n) >= judge.min_rows
+
+
+@inner
+def _allowed(judge, sign, node, x, y):
+    """Whether a left child with sums x, y and the right one keep the conditions but for rows."""
     x_right, y_right = node.first - x, node.second - y
-    if judge.counted and min(n, node.rows - n) < judge.min_rows:
-        return False
     if judge.min_weight > 0:
         classes = judge.kind < VARIANCE
         left, right = x + (y if classes else 0), x_right + (y_right if classes else 0)
@@ -109,28 +133,28 @@ def _score(judge, l0, l1, r0, r1):
 
 
 @inner
-def _write_scores(judge, node, firsts, seconds, n, scores):
-    """scores[4, :n] of the splits behind runs 0 ... n - 1.
+def _write_scores(judge, node, firsts, seconds, g0, g1, n, scores, out):
+    """out[:n]: scores of the splits behind runs 0 ... n - 1, with g0 and g1 on the left as well.
 
     Floats first, then scores without a branch: the divisions run side by side.
     """
-    A, B, C, D, out = scores[0], scores[1], scores[2], scores[3], scores[4]
+    A, B, C, D = scores[0], scores[1], scores[2], scores[3]
     t0, t1, kind, l2 = node.first, node.second, judge.kind, judge.l2
     if kind in (ENTROPY, ERROR):
         logs = judge.logs
         for i in range(n):
-            l0, l1 = firsts[i], seconds[i]
+            l0, l1 = firsts[i] + g0, seconds[i] + g1
             out[i] = two_class_score(kind, logs, l0, l1, t0 - l0, t1 - l1)
         return
     x, y = float(t0), float(t1)
     for i in range(n):
-        A[i], B[i] = float(firsts[i]), float(seconds[i])
+        A[i], B[i] = float(firsts[i] + g0), float(seconds[i] + g1)
     if judge.exact:
         for i in range(n):
             C[i], D[i] = x - A[i], y - B[i]
     else:
         for i in range(n):
-            C[i], D[i] = float(t0 - firsts[i]), float(t1 - seconds[i])
+            C[i], D[i] = float(t0 - (firsts[i] + g0)), float(t1 - (seconds[i] + g1))
     if kind == GINI:
         for i in range(n):
             out[i] = gini_of_pairs(A[i], B[i], C[i], D[i])
@@ -141,32 +165,38 @@ def _write_scores(judge, node, firsts, seconds, n, scores):
 
 @inner
 def _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
-    """(score, last run on the left, missing left) of the best split above `best`, else -1 runs."""
-    at, to_left, t0, t1 = -1, False, node.first, node.second
+    """The best split above `best`: (score, last run on the left, missing left, doubt).
+
+    -1 runs: there is none. With missing values each cut has two sides for them, left before right;
+    the last cut has all other values on the left. `doubt` is the score of the best split that was
+    passed over because its children may have too few rows.
+    """
+    at, to_left, doubt = -1, False, NEVER
     firsts, seconds, rows = runs[FIRST], runs[SECOND], runs[ROWS_OF]
-    bound = judge.counted or judge.min_weight > 0 or sign != 0
-    if not missing and m > VECTOR:
-        _write_scores(judge, node, firsts, seconds, m - 1, scores)
-        out = scores[4]
-        for i in range(m - 1):
-            if out[i] > best and (
-                not bound or _allowed(judge, sign, node, firsts[i], seconds[i], rows[i])
-            ):
-                best, at = out[i], i
-        return best, at, False
-    # with missing values each cut has two sides for them, left before right; the last cut has all
-    # other values on the left
-    for k in range(2 * m if missing else m - 1):
-        i, with_missing = (k // 2, k % 2 == 0) if missing else (k, False)
-        if with_missing and i == m - 1:
-            continue
-        x, y, n = firsts[i], seconds[i], rows[i]
-        if with_missing:
-            x, y, n = x + g0, y + g1, n + gn
-        score = _score(judge, x, y, t0 - x, t1 - y)
-        if score > best and (not bound or _allowed(judge, sign, node, x, y, n)):
-            best, at, to_left = score, i, with_missing
-    return best, at, to_left
+    bound = judge.min_weight > 0 or sign != 0
+    vector, last = m > VECTOR, m if missing else m - 1
+    out, with_missing = scores[4], scores[5]
+    if vector:
+        _write_scores(judge, node, firsts, seconds, np.int64(0), np.int64(0), last, scores, out)
+        if missing:
+            _write_scores(judge, node, firsts, seconds, g0, g1, last - 1, scores, with_missing)
+    for i in range(last):
+        for side in range(0 if missing and i < m - 1 else 1, 2):
+            if vector:
+                score = out[i] if side == 1 else with_missing[i]
+                if score <= best:
+                    continue
+            x, y, n = firsts[i], seconds[i], rows[i]
+            if side == 0:
+                x, y, n = x + g0, y + g1, n + gn
+            if not vector:
+                score = _score(judge, x, y, node.first - x, node.second - y)
+            if score > best and (not bound or _allowed(judge, sign, node, x, y)):
+                if not judge.counted or _enough(judge, node, x, n):
+                    best, at, to_left = score, i, side == 0
+                else:
+                    doubt = max(doubt, score)
+    return best, at, to_left, doubt
 
 
 @inner
@@ -190,8 +220,11 @@ def _offer_categories(rule, f, runs, m, whole, bounds, key, width, i, best, foun
 
 
 @inner
-def offer(judge, sign, f, runs, scores, m, node, width, i, best, found):
-    """Offer the m runs of feature f to node i; returns its best score."""
+def offer(judge, sign, f, runs, scores, m, node, width, i, best, found, tally):
+    """Offer the m runs of feature f to node i; returns its best score.
+
+    `tally` (None: rows are counted) says where they are if it matters.
+    """
     g0, g1, gn = np.int64(0), np.int64(0), np.int64(0)
     missing = m > 0 and runs[CODE, m - 1] == width - 1
     if missing:
@@ -199,7 +232,15 @@ def offer(judge, sign, f, runs, scores, m, node, width, i, best, found):
         m -= 1
     if m == 0 or (m == 1 and not missing):
         return best
-    score, at, to_left = _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores)
+    score, at, to_left, doubt = _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores)
+    # the first condition is decided by the compiler
+    if tally is not None:  # noqa: SIM102
+        if judge.sure > 0 and doubt > best and doubt >= score:
+            count_rows(tally, f, m + missing, runs)
+            gn = last_run(runs, m + missing, 2)
+            score, at, to_left, _ = _scan(
+                _who_counts(judge), sign, runs, m, node, g0, g1, gn, missing, best, scores
+            )
     if at < 0:
         return best
     record, left = found.record, found.left
@@ -214,13 +255,18 @@ def offer(judge, sign, f, runs, scores, m, node, width, i, best, found):
 
 
 @inner(forceinline=True)
-def offer_to(judge, rule, f, m, node, batch, own, width, i, best, found, work, general):
+def offer_to(judge, rule, f, m, node, batch, own, width, i, best, found, work, general, tally):
     """`offer` to entry `own` of a batch, whatever the codes of the feature are."""
     # the first condition is decided by the compiler, the second by the feature
     if general is not None:  # noqa: SIM102
         if rule.categorical[f]:
+            if tally is not None:  # noqa: SIM102
+                if judge.sure > 0:
+                    count_rows(tally, f, m, work.runs)
             return _offer_categories(
                 rule, f, work.runs, m, batch.whole[own], batch.bounds[own], batch.key[own], width,
                 i, best, found, general,
             )  # fmt: skip
-    return offer(judge, rule.signs[f], f, work.runs, work.scores, m, node, width, i, best, found)
+    return offer(
+        judge, rule.signs[f], f, work.runs, work.scores, m, node, width, i, best, found, tally
+    )

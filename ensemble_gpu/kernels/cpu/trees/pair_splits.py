@@ -57,7 +57,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, gener
                     base = np.uint64(slot) * stride
                     m = added_runs(sums, base, words, slot * n_words, n_words, count, runs)
                 best = offer_to(
-                    judge, rule, f, m, node, batch, i, width, i, best, found, work, general
+                    judge, rule, f, m, node, batch, i, width, i, best, found, work, general, None
                 )
         score[i] = best
 
@@ -90,5 +90,5 @@ def split_wide_pairs(rule, count, rows, which, batch, found, work):
                 low = sort_rows(codes, order, start, n, np.uint64(f), long_keys, other)
                 m = sorted_runs(label, values, start, n, long_keys, 32, low, count.one, runs)
             sign = rule.signs[f]
-            best = offer(judge, sign, f, runs, work.scores, m, node, width, i, best, found)
+            best = offer(judge, sign, f, runs, work.scores, m, node, width, i, best, found, None)
         score[i] = best

@@ -15,7 +15,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.trees.meetings import n_listed
-from ensemble_gpu.kernels.cpu.trees.pair_runs import general_of, kept_runs, pair, work_of
+from ensemble_gpu.kernels.cpu.trees.pair_runs import Tally, general_of, kept_runs, pair, work_of
 from ensemble_gpu.kernels.cpu.trees.pair_scores import judge_of, offer_to, pair_node
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
 from ensemble_gpu.kernels.host.records import RECORD, FoundArrays
@@ -27,6 +27,11 @@ from ensemble_gpu.kernels.tree_protocol import NEVER
 FETCHED = 2048
 # Tasks a worker that need not be cut into parts.
 ENOUGH = 4
+# Chunks a worker from which the rows of a task are shared: each has sums of its own, which are
+# joined.
+LARGE, NEVER_LARGE = 1, 1 << 62
+# Sums are kept where at least one in so many features is tried.
+TRIED = 4
 # Columns of a task: rows start ... stop - 1 are added up in `slot` and taken from slot `minus` (-1:
 # from none); `small` and `large` are the nodes' places in the block (-1: not looked at).
 START, STOP, SLOT, MINUS, SMALLER, LARGER, TASK = range(7)
@@ -38,7 +43,8 @@ class Pool(NamedTuple):
     `free[:n_free[0]]` are the slots that nobody has; slot[node] is a node's (-1: none),
     inherited[node] what a left child may have of its parent. `route[place]` says which of the
     found belong to a node of the block (-1: none, its rows are searched). `found` has an entry for
-    every task, sibling and tile. `fetched` and `scratch` are a worker's.
+    every task, sibling and tile. `fetched`, `scratch` and `partial`, sums of its share of a task
+    (zero before and after), are a worker's.
     """
 
     cells: np.ndarray
@@ -51,6 +57,7 @@ class Pool(NamedTuple):
     found: FoundArrays
     fetched: np.ndarray
     scratch: np.ndarray
+    partial: np.ndarray
     keep_rows: int
 
 
@@ -69,6 +76,7 @@ def pool_for(
         found,
         np.empty((workers, n_tiles, FETCHED), dtype=np.uint64),
         np.empty((workers, FEATURES * 256), dtype=np.int64),
+        np.zeros((workers if workers > 1 else 0, *cells.shape[1:]), dtype=np.int64),
         keep_rows,
     )
 
@@ -99,7 +107,7 @@ def release_unclaimed(pool, first, stop):
 def plan(pool, nodes, m, ranges, features, p):
     """Tasks for the sums of the large ones among the m nodes of a block; how many.
 
-    Sums are of all p features: a node that tries less than half of them goes without.
+    Sums are of all p features: a node that tries few of them (TRIED) goes without.
     """
     tasks, route, slots, inherited = pool.tasks, pool.route, pool.slot, pool.inherited
     starts, stops, keep_rows = ranges[0], ranges[1], pool.keep_rows
@@ -125,7 +133,7 @@ def plan(pool, nodes, m, ranges, features, p):
         enough = large >= 0 and stops[larger] - starts[larger] >= keep_rows
         if enough:
             own = large if features.shape[0] > 1 else 0
-            enough = 2 * n_listed(features, own) >= p
+            enough = TRIED * n_listed(features, own) >= p
         # the larger one alone from its rows, or both from the smaller one's
         alone = enough and kept < 0 and pool.n_free[0] > 0
         both = enough and kept >= 0 and pool.n_free[0] > 0
@@ -213,19 +221,14 @@ def _add_pairs(words, label, values, a, n, count, flat, base, stride):
 
 
 @inner(forceinline=True)
-def _build(rows, words, count, task, lo, hi, pool, worker):
-    """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
-    cells, slot, minus = pool.cells, task[SLOT], task[MINUS]
-    own, order, label, values = cells[slot], rows.order, rows.label, rows.values
+def _add_up(rows, words, count, start, stop, lo, hi, own, pool, worker):
+    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own`."""
+    order, label, values = rows.order, rows.label, rows.values
     block, scratch = pool.fetched[worker], pool.scratch[worker]
-    flat = own.reshape(-1)
-    stride = np.uint64(2 * own.shape[1])
-    from_, to = FEATURES * lo * 2 * own.shape[1], FEATURES * hi * 2 * own.shape[1]
-    for k in range(from_, to):
-        flat[k] = 0
+    flat, stride = own.reshape(-1), np.uint64(2 * own.shape[1])
     packed = label.shape[0] == 0 and values.shape[1] == 1 and count.one == 0
-    for a in range(task[START], task[STOP], FETCHED):
-        n = min(FETCHED, task[STOP] - a)
+    for a in range(start, stop, FETCHED):
+        n = min(FETCHED, stop - a)
         _fetch(words, order, a, n, lo, hi, block)
         for tile in range(lo, hi):
             if packed:
@@ -233,16 +236,56 @@ def _build(rows, words, count, task, lo, hi, pool, worker):
             else:
                 base = np.uint64(FEATURES * tile) * stride
                 _add_pairs(block[tile - lo], label, values, a, n, count, flat, base, stride)
-    if minus >= 0:
-        whole = cells[minus].reshape(-1)
-        for k in range(from_, to):
-            whole[k] -= flat[k]
 
 
 @inner
-def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, work, general):
+def _take_away(whole, part, from_, to):
+    """whole -= part, cells from_ ... to - 1 of both."""
+    for k in range(from_, to):
+        whole[k] -= part[k]
+
+
+@inner(forceinline=True)
+def _build(rows, words, count, task, lo, hi, pool, worker):
+    """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
+    own = pool.cells[task[SLOT]]
+    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
+    for k in range(tile_cells * lo, tile_cells * hi):
+        flat[k] = 0
+    _add_up(rows, words, count, task[START], task[STOP], lo, hi, own, pool, worker)
+    if task[MINUS] >= 0:
+        whole = pool.cells[task[MINUS]].reshape(-1)
+        _take_away(whole, flat, tile_cells * lo, tile_cells * hi)
+
+
+@inner(forceinline=True)
+def _add_chunks(worker, first, last, i, n_tiles, count, rows, words, pool):
+    """Chunks first ... last - 1 of the rows of task i, to the sums of the worker."""
+    start, stop = pool.tasks[i, START], pool.tasks[i, STOP]
+    a, b = start + FETCHED * first, min(start + FETCHED * last, stop)
+    _add_up(rows, words, count, a, b, 0, n_tiles, pool.partial[worker], pool, worker)
+
+
+@inner
+def _join(task, lo, hi, pool):
+    """Tiles lo ... hi - 1 of a task from what the workers have added up, which is zero then."""
+    own, partial = pool.cells[task[SLOT]], pool.partial
+    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
+    from_, to = tile_cells * lo, tile_cells * hi
+    for worker in range(partial.shape[0]):
+        part = partial[worker].reshape(-1)
+        for k in range(from_, to):
+            flat[k] = part[k] + (flat[k] if worker > 0 else np.int64(0))
+            part[k] = 0
+    if task[MINUS] >= 0:
+        _take_away(pool.cells[task[MINUS]].reshape(-1), flat, from_, to)
+
+
+@inner
+def _search(rule, count, rows, batch, own, at, cells, lo, hi, p, first, found, work, general):
     """Best splits of the node at place `at` on tiles lo ... hi - 1; `own`: its row of features."""
     features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count)
+    tally, width = Tally(rows.codes, rows.order, batch.start[at], batch.stop[at]), rows.width
     n = n_listed(features, own)
     drawn = n < p
     for tile in range(lo, hi):
@@ -255,32 +298,54 @@ def _search(rule, count, batch, own, at, cells, lo, hi, p, first, width, found, 
                 continue
             m = kept_runs(cells[f], count, work.runs)
             best = offer_to(
-                judge, rule, f, m, node, batch, at, width, i, best, found, work, general
+                judge, rule, f, m, node, batch, at, width, i, best, found, work, general, tally
             )
         found.score[i] = best
 
 
+@inner
+def _search_both(i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals, worker):
+    """Best splits of the siblings of task i on tiles lo ... hi - 1."""
+    task, work, general = pool.tasks[i], work_of(works, worker), general_of(generals, worker)
+    for side in range(2):
+        at = task[SMALLER + side]
+        if at >= 0:
+            slot = task[MINUS] if side == 1 else task[SLOT]
+            first, own = (2 * i + side) * n_tiles, at if batch.features.shape[0] > 1 else 0
+            _search(
+                rule, count, rows, batch, own, at, pool.cells[slot], lo, hi, p, first, pool.found,
+                work, general,
+            )  # fmt: skip
+
+
 @inner(forceinline=True)
 def _work_on(
-    worker, start, stop, parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
-):
-    """Units start ... stop - 1: part u % parts of the tiles of task u // parts."""
-    found, width = pool.found, rows.width
-    work, general = work_of(works, worker), general_of(generals, worker)
+    worker, start, stop, parts, large, n_tiles, p, rule, count, rows, words, batch, pool, works,
+    generals,
+):  # fmt: skip
+    """Units start ... stop - 1: part u % parts of the tiles of task u // parts.
+
+    Tasks of at least `large` rows are left out.
+    """
     for u in range(start, stop):
         i, part = u // parts, u % parts
         lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
         task = pool.tasks[i]
-        _build(rows, words, count, task, lo, hi, pool, worker)
-        for side in range(2):
-            at = task[SMALLER + side]
-            if at >= 0:
-                slot = task[MINUS] if side == 1 else task[SLOT]
-                first, own = (2 * i + side) * n_tiles, at if batch.features.shape[0] > 1 else 0
-                _search(
-                    rule, count, batch, own, at, pool.cells[slot], lo, hi, p, first, width, found,
-                    work, general,
-                )  # fmt: skip
+        if task[STOP] - task[START] < large:
+            _build(rows, words, count, task, lo, hi, pool, worker)
+            _search_both(
+                i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals,
+                worker,
+            )  # fmt: skip
+
+
+@inner(forceinline=True)
+def _join_and_search(
+    worker, lo, hi, i, n_tiles, p, rule, count, rows, batch, pool, works, generals
+):
+    """Tiles lo ... hi - 1 of task i, whose rows are added up."""
+    _join(pool.tasks[i], lo, hi, pool)
+    _search_both(i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals, worker)
 
 
 @inner
@@ -311,12 +376,26 @@ def search_pool(
     crew, n_tasks, n_tiles, p, rule, count, rows, words, m, batch, found, pool, works, generals
 ):
     """Sums and best splits of the nodes of a block that `plan` has given a slot."""
-    # every part of the tiles fetches all rows of its task: no more parts than there are workers to
-    # keep busy
-    parts = min(n_tiles, crew[0]) if n_tasks < ENOUGH * crew[0] else 1
+    # few tasks: the rows of large ones are shared, of small ones the tiles, of which every part
+    # fetches all rows of its task
+    few, large = n_tasks < ENOUGH * crew[0], NEVER_LARGE
+    if few and crew[0] > 1:
+        large = LARGE * FETCHED * crew[0]
+        for i in range(n_tasks):
+            n = pool.tasks[i, STOP] - pool.tasks[i, START]
+            if n >= large:
+                share(
+                    crew, -(-n // FETCHED), _add_chunks,
+                    (i, n_tiles, count, rows, words, pool),
+                )  # fmt: skip
+                share(
+                    crew, n_tiles, _join_and_search,
+                    (i, n_tiles, p, rule, count, rows, batch, pool, works, generals),
+                )  # fmt: skip
+    parts = min(n_tiles, crew[0]) if few else 1
     share(
         crew, n_tasks * parts, _work_on,
-        (parts, n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
+        (parts, large, n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
     )  # fmt: skip
     for at in range(m):
         if pool.route[at] >= 0:
@@ -324,7 +403,7 @@ def search_pool(
 
 
 @inner(forceinline=True)
-def search_again(n_tiles, p, rule, count, width, nodes, which, batch, found, pool, works, generals):
+def search_again(n_tiles, p, rule, count, rows, nodes, which, batch, found, pool, works, generals):
     """The nodes `which` that have a slot, on other features."""
     work, general = work_of(works, 0), general_of(generals, 0)
     for k in range(which.shape[0]):
@@ -333,7 +412,7 @@ def search_again(n_tiles, p, rule, count, width, nodes, which, batch, found, poo
             i, own = pool.route[at] * n_tiles, k if batch.features.shape[0] > 1 else 0
             cells = pool.cells[pool.slot[nodes[at]]]
             _search(
-                rule, count, batch, own, at, cells, 0, n_tiles, p, i, width, pool.found, work,
+                rule, count, rows, batch, own, at, cells, 0, n_tiles, p, i, pool.found, work,
                 general,
             )  # fmt: skip
             _take_best(pool, n_tiles, at, i, found)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.trees.meetings import list_allowed, note_test
-from ensemble_gpu.kernels.cpu.trees.pair_runs import general_of, work_of
+from ensemble_gpu.kernels.cpu.trees.pair_runs import counting_of_kept, general_of, work_of
 from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
 from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.pool import (
@@ -121,6 +121,7 @@ def _search(
     crews,
     rule,
     count,
+    kept,
     rows,
     words,
     growth,
@@ -137,7 +138,7 @@ def _search(
 ):
     """Best splits of the m nodes of a block, on k features drawn for each; without success on more.
 
-    crews = (all workers, the caller alone).
+    crews = (all workers, the caller alone); `kept` is the Counting of kept sums.
     """
     nodes, pending, found, batch = block.nodes, block.pending, block.found, block.batch
     _describe(rule, m, ranges, tree, block)
@@ -167,13 +168,13 @@ def _search(
                 if n_tasks > 0:
                     crew = crews[0 if _task_rows(pool, n_tasks) * growth.p > SHARED_CELLS else 1]
                     search_pool(
-                        crew, n_tasks, n_tiles, growth.p, rule, count, rows, words, m, own, found,
+                        crew, n_tasks, n_tiles, growth.p, rule, kept, rows, words, m, own, found,
                         pool, works, generals,
                     )  # fmt: skip
                     release_borrowed(pool, n_tasks)
             else:
                 search_again(
-                    n_tiles, growth.p, rule, count, rows.width, nodes, pending[:n], own, found,
+                    n_tiles, growth.p, rule, kept, rows, nodes, pending[:n], own, found,
                     pool, works, generals,
                 )  # fmt: skip
         _search_by_rows(
@@ -337,7 +338,7 @@ def grow_whole(
 
     Returns how many nodes there are, and whether rows were laid out anew.
     """
-    crews = (crew, alone)
+    crews, kept = (crew, alone), counting_of_kept(count, rule.min_rows, rows)
     start, stop = ranges
     labelled = rows.label.shape[0] > 0
     target, cells, steps = layout.target, layout.cells, layout.steps
@@ -366,8 +367,8 @@ def grow_whole(
             if m == 0:
                 continue
             _search(
-                crews, rule, count, rows, words, growth, m, ranges, tree, block, meetings, pool,
-                works, generals, node_work, class_work,
+                crews, rule, count, kept, rows, words, growth, m, ranges, tree, block, meetings,
+                pool, works, generals, node_work, class_work,
             )  # fmt: skip
             write_gains(
                 rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth

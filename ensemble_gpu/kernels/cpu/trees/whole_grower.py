@@ -21,7 +21,7 @@ from ensemble_gpu.kernels.cpu.trees.pair_runs import (
     generals_for,
     works_for,
 )
-from ensemble_gpu.kernels.cpu.trees.pool import Pool, pool_for
+from ensemble_gpu.kernels.cpu.trees.pool import TRIED, Pool, pool_for
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
 from ensemble_gpu.kernels.cpu.trees.splits import node_work
 from ensemble_gpu.kernels.cpu.trees.whole import grow_whole
@@ -177,7 +177,7 @@ class WholeGrower(CpuGrower):
         """Room for kept sums; none where they are not worth it."""
         n, most = len(self.order), 0
         n_tiles = self.matrix.shape[1] // FEATURES
-        if n >= 2 * KEEP_ROWS and 2 * growth.k >= self.p:
+        if n >= 2 * KEEP_ROWS and TRIED * growth.k >= self.p:
             slot_bytes = 16 * FEATURES * n_tiles * self.width
             most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
         found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
