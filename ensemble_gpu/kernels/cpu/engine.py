@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -34,7 +33,7 @@ from ensemble_gpu.kernels.cpu.changes import FollowingSums
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
 from ensemble_gpu.kernels.cpu.rounds import CpuRounds
-from ensemble_gpu.kernels.cpu.threads import ONE, Pace, Run
+from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
@@ -84,6 +83,7 @@ class CpuEngine:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
         self._pace: Pace | None = None
+        self._tree_pace = Pace()
         self._workers: tuple[int, ThreadPoolExecutor] | None = None  # of which process
 
     @property
@@ -265,7 +265,7 @@ class CpuEngine:
         return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
-        return grower_for(codes, sample, rule, self.run, self._map)
+        return grower_for(codes, sample, rule, self.run, self._tree_pace, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:
@@ -376,15 +376,10 @@ class CpuHistograms:
 
     def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
         change = column(self.codes, feature), leaf_of, kept, ratio, self.largest
-        given = self.totals.tiles, self.rows, change, self.totals.sums
-        if self.run.threads == 1:
-            self.run.call(histogram.rescale, *given)
-            return
-        together = self.pace.choose()
-        start = time.perf_counter()
-        (self.run if together else ONE).call(histogram.rescale, *given)
-        cells = self.q.shape[1] + self.codes.n_features * int(self.count.sum())
-        self.pace.note(together, (time.perf_counter() - start) / cells)
+        self.pace.call(
+            self.run, lambda: self.q.shape[1] + self.codes.n_features * int(self.count.sum()),
+            histogram.rescale, self.totals.tiles, self.rows, change, self.totals.sums,
+        )  # fmt: skip
 
     def rounds(self, criterion: Criterion, rule: WeightRule) -> CpuRounds:
         return CpuRounds(self, self.codes, self.layout, criterion, rule)

@@ -16,7 +16,6 @@ Arrays travel as plain tuples (kernels/cpu/histogram.py):
 from __future__ import annotations
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from ensemble_gpu.kernels.cpu.histogram import add_all, rescale_all
 from ensemble_gpu.kernels.cpu.layouts import made_when_used
 from ensemble_gpu.kernels.cpu.requantise import requantise_all
 from ensemble_gpu.kernels.cpu.score import best_split
-from ensemble_gpu.kernels.cpu.threads import ONE
 from ensemble_gpu.kernels.host.weights import first_smoothing, is_chance, move_weights, solve_stump
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import (
@@ -218,12 +216,8 @@ class CpuRounds:
         )  # fmt: skip
 
     def __call__(self, records: StumpRecords, follows: bool, n: int) -> tuple[int, int, float]:
-        given = self.rows, self.scoring, self.weights, tuple(records), follows, n
-        if self.run.threads == 1:
-            return self.run.call(rounds, *given)
-        together, before = self.pace.choose(), int(self.counters[CELLS])
-        start = time.perf_counter()
-        found = (self.run if together else ONE).call(rounds, *given)
-        cells = max(1, int(self.counters[CELLS]) - before)
-        self.pace.note(together, (time.perf_counter() - start) / cells)
-        return found
+        before = int(self.counters[CELLS])
+        return self.pace.call(
+            self.run, lambda: max(1, int(self.counters[CELLS]) - before), rounds, self.rows,
+            self.scoring, self.weights, tuple(records), follows, n,
+        )  # fmt: skip

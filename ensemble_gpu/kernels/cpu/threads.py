@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +149,15 @@ class Pace:
         self.together = True
         self.cost = 0.0
         self.interval = self.until_probe = self.SHORTEST
+
+    def call(self, run: Run, work: Callable[[], float], kernel: Any, *arguments: Any) -> Any:
+        """`run.call` with all threads or with one; `work` says afterwards how much it was."""
+        if run.threads == 1:
+            return run.call(kernel, *arguments)
+        together, start = self.choose(), time.perf_counter()
+        found = (run if together else ONE).call(kernel, *arguments)
+        self.note(together, (time.perf_counter() - start) / work())
+        return found
 
     def choose(self) -> bool:
         """Whether the next call should use all threads."""

@@ -11,7 +11,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.layouts import by_row
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
-from ensemble_gpu.kernels.cpu.threads import Run
+from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees.class_splits import class_work
 from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
 from ensemble_gpu.kernels.cpu.trees.pair_runs import (
@@ -97,11 +97,12 @@ class WholeGrower(CpuGrower):
         sample: Sample,
         rule: SplitRule,
         run: Run,
+        pace: Pace,
         map_: Map,
         count: Counting | None,
     ) -> None:
         super().__init__(codes, sample, rule, run.threads, map_)
-        self.run, self.count = run, count
+        self.run, self.pace, self.count = run, pace, count
 
     def grows_whole(self, limits: Any) -> bool:
         # in general sums are not kept: only where each node tries a few features
@@ -127,10 +128,10 @@ class WholeGrower(CpuGrower):
         none = np.zeros((0, 0), dtype=np.uint64), 0
         sets, most = none if limits.interactions is None else limits.interactions.bits()
         layout, room = self._layout(), self._room(growth, block, sets.shape[1] > 0)
-        m, moved = self.run.call(
-            grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others,
-            growth, (start, stop), tree, block_of(block, n, columns, words, room),
-            meetings_of(sets, most, n_nodes, self.p),
+        m, moved = self.pace.call(
+            self.run, lambda: n, grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows,
+            layout, self.others, growth, (start, stop), tree,
+            block_of(block, n, columns, words, room), meetings_of(sets, most, n_nodes, self.p),
             *self._work(growth, n_nodes, block, words), waiting,
         )  # fmt: skip
         if moved:
@@ -220,6 +221,8 @@ def _counting_for(codes: Codes, sample: Sample, rule: SplitRule) -> Counting | N
     return UNCOUNTED if count is None and rule.min_rows == 1 else count
 
 
-def grower_for(codes: Codes, sample: Sample, rule: SplitRule, run: Run, map_: Map) -> WholeGrower:
-    """The grower of a tree."""
-    return WholeGrower(codes, sample, rule, run, map_, _counting_for(codes, sample, rule))
+def grower_for(
+    codes: Codes, sample: Sample, rule: SplitRule, run: Run, pace: Pace, map_: Map
+) -> WholeGrower:
+    """The grower of a tree; trees of a fit share `pace`."""
+    return WholeGrower(codes, sample, rule, run, pace, map_, _counting_for(codes, sample, rule))
