@@ -7,18 +7,20 @@
     @inner
     def _double(worker, start, stop, x, out): ...
 
-`share` calls the body for contiguous pieces of 0 ... n - 1, several a worker: whoever is free takes
-the next. The caller is worker 0 and takes part; a helper that sleeps, or that the system has put
-aside, is not waited for unless it has begun a piece. Which worker does which piece differs from run
-to run, so a body writes to places of its own or adds integers into sums of its worker.
+`share` calls the body for contiguous pieces of 0 ... n - 1, several a worker. Each has a stretch of
+its own, the same one whenever n is the same: what it wrote last time is in its cache. Whoever is
+done with it takes from the others'. The caller is worker 0 and takes part; a helper that sleeps, or
+that the system has put aside, is not waited for unless it has begun a piece. Which worker does
+which piece differs from run to run, so a body writes to places of its own or adds integers into
+sums of its worker.
 
 A crew is an array of int64 in which caller and helpers meet, a cache line each word:
 
     WORKERS  how many take part, the caller included; a crew of one needs nothing else
     OPEN     whether a kernel is running: helpers then wait for work without going to sleep
     TICKET   odd while there is work to take; the next even number closes it
-    NEXT     the next piece
     INSIDE   helpers that may be at work on what the ticket stands for
+    NEXT     how many pieces of its stretch are taken, a word for each worker
 
 To hand work over takes about a microsecond while helpers wait (`serve`): neither side asks the
 system or the interpreter. Helpers sleep in Python (kernels/cpu/threads.py).
@@ -39,7 +41,7 @@ from numba.extending import intrinsic
 from ensemble_gpu.kernels.jit import inner, kernel
 
 LINE = 8
-WORKERS, OPEN, TICKET, NEXT, INSIDE, TASK, ARGUMENTS, SIZE, PIECES, FAILED = range(
+WORKERS, OPEN, TICKET, INSIDE, TASK, ARGUMENTS, SIZE, PIECES, FAILED, NEXT = range(
     0, 10 * LINE, LINE
 )
 # More pieces than workers, so that one who comes late, or is slower, does less.
@@ -61,10 +63,10 @@ _TASK_TYPE = ir.FunctionType(
 )
 
 
-def new_crew(workers: int) -> np.ndarray:
-    """A crew whose helpers have not come yet."""
-    crew = np.zeros(10 * LINE, dtype=np.int64)
-    crew[WORKERS] = workers
+def new_crew(most: int) -> np.ndarray:
+    """A crew of one, with room for more."""
+    crew = np.zeros(NEXT + most * LINE, dtype=np.int64)
+    crew[WORKERS] = 1
     return crew
 
 
@@ -132,13 +134,16 @@ def _call(typingctx, task, arguments, worker, start, stop):
 @inner
 def _take_pieces(crew, worker, task, arguments, n, pieces):
     """Take the next piece until none is left; whether one of them failed."""
-    failed = np.int64(0)
-    while True:
-        piece = _add(crew, NEXT, 1)
-        if piece >= pieces:
-            return failed
-        start, stop = n * piece // pieces, n * (piece + 1) // pieces
-        failed |= _call(task, arguments, worker, start, stop)
+    failed, workers = np.int64(0), crew[WORKERS]
+    for turn in range(workers):
+        owner = (worker + turn) % workers
+        first, last = pieces * owner // workers, pieces * (owner + 1) // workers
+        piece = first + _add(crew, NEXT + owner * LINE, 1)
+        while piece < last:
+            start, stop = n * piece // pieces, n * (piece + 1) // pieces
+            failed |= _call(task, arguments, worker, start, stop)
+            piece = first + _add(crew, NEXT + owner * LINE, 1)
+    return failed
 
 
 @inner
@@ -148,7 +153,9 @@ def _lead(crew, n, task, arguments):
     if crew[WORKERS] == 1 or pieces <= 1:
         return _call(task, arguments, 0, 0, n)
     crew[TASK], crew[ARGUMENTS], crew[SIZE], crew[PIECES] = task, arguments, n, pieces
-    crew[FAILED], crew[NEXT] = 0, 0
+    crew[FAILED] = 0
+    for worker in range(crew[WORKERS]):
+        crew[NEXT + worker * LINE] = 0
     _add(crew, TICKET, 1)
     failed = _take_pieces(crew, 0, task, arguments, n, pieces)
     _add(crew, TICKET, 1)

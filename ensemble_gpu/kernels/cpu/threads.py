@@ -21,7 +21,7 @@ from numba.core import event
 from ensemble_gpu.kernels.cpu.sharing import ALONE, OPEN, WORKERS, new_crew, serve
 
 # Turns of a helper's waiting loop before it sleeps.
-PATIENCE = 30_000
+PATIENCE = 100_000
 
 
 def _available() -> int:
@@ -90,7 +90,7 @@ class _Team:
     """A crew with its helpers: at most one less than there are threads."""
 
     def __init__(self) -> None:
-        self.crew = new_crew(1)
+        self.crew = new_crew(_available())
         self.helpers: list[_Helper] = []
         self.free = threading.Lock()
 

@@ -114,7 +114,7 @@ class CpuGrower:
         self.kept = KeptSums((self.p, self.width, columns))
         movable = self.order, self.label, self.values
         order, label, values = (scratch_array(a.shape, a.dtype) for a in movable)
-        self.others = Others(order, label, values, scratch_array(self.order.shape, np.uint8))
+        self.others = Others(order, label, values)
 
     def _tidy(self) -> None:
         """Lay out codes and targets in the order of the nodes.

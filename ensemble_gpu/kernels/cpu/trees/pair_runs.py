@@ -95,7 +95,7 @@ def count_rows(tally, f, m, runs):
 class PairWork(NamedTuple):
     """Scratch arrays of `split_pairs`: `sums` and `seen` are zero before and after.
 
-    `words` is the memory of `seen`, eight codes at once; `scores` [6, run] is what scores are made
+    `words` is the memory of `seen`, eight codes at once; `scores` [7, run] is what scores are made
     of, and they; `keys` and `other` are for nodes of which more than SMALL rows are sorted.
     """
 
@@ -117,7 +117,7 @@ def work_for(codes: np.ndarray, width: int, largest: int) -> PairWork:
     n_runs = max(8 * n_words, long, SMALL) + 1
     return PairWork(
         np.zeros(FEATURES * 16 * n_words, dtype=np.int64), seen, seen.view(np.uint64),
-        np.empty((5, n_runs), dtype=np.int64), np.empty((6, n_runs)), sorting_for(codes),
+        np.empty((5, n_runs), dtype=np.int64), np.empty((7, n_runs)), sorting_for(codes),
         np.empty(long, dtype=np.uint64), np.empty(long, dtype=np.uint64),
     )  # fmt: skip
 

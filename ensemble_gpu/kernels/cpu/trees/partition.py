@@ -27,65 +27,76 @@ def _goes_left(code, last_bin, missing_left, missing_code, bits):
     return (bits[code // 64] >> np.uint64(code % 64)) & np.uint64(1) != 0
 
 
-@inner
-def _mark(cells, steps, record, bits, missing_code, order, a, b, goes_left):
-    """goes_left[t] of rows a ... b - 1; how many do.
-
-    The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by row or feature by
-    feature.
-    """
+@inner(forceinline=True)
+def _sort_rows(
+    labelled, n_values, threshold, cells, steps, record, bits, missing_code, rows, a, b, others
+):
+    """`_sort`, compiled for the constants that it is given first."""
+    order, label, values = rows.order, rows.label, rows.values.reshape(-1)
+    other_order, other_label, other_values = others.order, others.label, others.values.reshape(-1)
     first, step = np.uint64(record[FEATURE]) * np.uint64(steps[1]), np.uint64(steps[0])
     cut, missing_left = record[BIN], record[MISSING_LEFT] == 1
-    n, start, stop = np.int64(0), np.uint64(a), np.uint64(b)
-    if cut >= 0:
-        for t in range(start, stop):
-            code = np.int64(cells[first + np.uint64(order[t]) * step])
-            left = (code <= cut) | ((code == missing_code) & missing_left)
-            goes_left[t] = left
-            n += left
-        return n
-    for t in range(start, stop):
-        code = np.int64(cells[first + np.uint64(order[t]) * step])
-        left = _goes_left(code, cut, missing_left, missing_code, bits)
-        goes_left[t] = left
-        n += left
-    return n
-
-
-@inner
-def _send(rows, a, b, goes_left, left, right, others):
-    """Rows a ... b - 1 to places `left` and on or `right` and on of `others`, both in order."""
-    order, label, values = rows.order, rows.label, rows.values
-    other_order, other_label, other_values = others.order, others.label, others.values
-    labelled, n_values = label.shape[0] > 0, values.shape[1]
-    apart, to_right = np.uint64(left - right), np.uint64(right)
+    # a left row goes to place right + apart, which moves by one whichever row it was
+    right, apart = np.uint64(b - 1), np.uint64(a - (b - 1))
     for t in range(np.uint64(a), np.uint64(b)):
+        code = np.int64(cells[first + np.uint64(order[t]) * step])
+        if threshold:
+            left = (code <= cut) | ((code == missing_code) & missing_left)
+        else:
+            left = _goes_left(code, cut, missing_left, missing_code, bits)
         # a product in place of a branch that nobody can guess
-        is_left = np.uint64(goes_left[t])
-        at = to_right + is_left * apart
+        is_left = np.uint64(left)
+        at = right + is_left * apart
         other_order[at] = order[t]
         if labelled:
             other_label[at] = label[t]
-        for s in range(n_values):
-            other_values[at, s] = values[t, s]
-        # the places of left and right move apart by one, whichever row it was
-        to_right += np.uint64(1) - is_left
-        apart += is_left + is_left - np.uint64(1)
+        for s in range(np.uint64(n_values)):
+            other_values[at * np.uint64(n_values) + s] = values[t * np.uint64(n_values) + s]
+        right -= np.uint64(1) - is_left
+        apart += np.uint64(1)
+    return np.int64(right) + 1 - a
 
 
 @inner
-def _bring_back(rows, a, b, others):
-    """Rows a ... b - 1 from `others`."""
+def _sort(cells, steps, record, bits, missing_code, rows, a, b, others):
+    """Rows a ... b - 1 to the same places of `others`: left ones from the front, others backwards.
+
+    How many go left. The code of a row is cells[steps[0] row + steps[1] feature]: codes lie row by
+    row or feature by feature.
+    """
+    labelled, n_values = rows.label.shape[0] > 0, rows.values.shape[1]
+    if record[BIN] < 0 or n_values > 1:
+        return _sort_rows(
+            labelled, n_values, False, cells, steps, record, bits, missing_code, rows, a, b, others
+        )
+    if labelled:
+        return _sort_rows(
+            True, 1, True, cells, steps, record, bits, missing_code, rows, a, b, others
+        )
+    return _sort_rows(False, 1, True, cells, steps, record, bits, missing_code, rows, a, b, others)
+
+
+@inner
+def _settle(rows, a, n_left, b, left, right, others):
+    """Rows that `_sort` left at a ... b - 1 of `others`, to places `left` and `right` and on."""
     order, label, values = rows.order, rows.label, rows.values
     other_order, other_label, other_values = others.order, others.label, others.values
-    for t in range(np.uint64(a), np.uint64(b)):
-        order[t] = other_order[t]
+    n, last, from_ = np.uint64(n_left), np.uint64(b - 1), np.uint64(a)
+    n_right, to_left, to_right = np.uint64(b - a - n_left), np.uint64(left), np.uint64(right)
+    for k in range(n):
+        order[to_left + k] = other_order[from_ + k]
+    for k in range(n_right):
+        order[to_right + k] = other_order[last - k]
     for s in range(values.shape[1]):
-        for t in range(np.uint64(a), np.uint64(b)):
-            values[t, s] = other_values[t, s]
+        for k in range(n):
+            values[to_left + k, s] = other_values[from_ + k, s]
+        for k in range(n_right):
+            values[to_right + k, s] = other_values[last - k, s]
     if label.shape[0] > 0:
-        for t in range(np.uint64(a), np.uint64(b)):
-            label[t] = other_label[t]
+        for k in range(n):
+            label[to_left + k] = other_label[from_ + k]
+        for k in range(n_right):
+            label[to_right + k] = other_label[last - k]
 
 
 # Columns of a piece: its node, rows start ... stop - 1, how many go left, and where those of left
@@ -94,35 +105,24 @@ NODE, START, STOP, N_LEFT, TO_LEFT, TO_RIGHT, PIECE = range(7)
 
 
 @inner(forceinline=True)
-def _mark_pieces(worker, first, last, pieces, cells, steps, rows, starts, stops, record, subset,
+def _sort_pieces(worker, first, last, pieces, cells, steps, rows, starts, stops, record, subset,
                  others):  # fmt: skip
-    """Mark the rows of pieces first ... last - 1; whole nodes are sorted at once."""
+    """Sort the rows of pieces first ... last - 1; those of whole nodes settle at once."""
     for k in range(first, last):
         i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
-        n = _mark(
-            cells, steps, record[i], subset[i], rows.width - 1, rows.order, a, b, others.goes_left
-        )
+        n = _sort(cells, steps, record[i], subset[i], rows.width - 1, rows, a, b, others)
         pieces[k, N_LEFT] = n
         if starts[i] == a and stops[i] == b:
-            _send(rows, a, b, others.goes_left, a, a + n, others)
-            _bring_back(rows, a, b, others)
+            _settle(rows, a, n, b, a, a + n, others)
 
 
 @inner(forceinline=True)
-def _send_pieces(worker, first, last, pieces, rows, starts, stops, others):
+def _settle_pieces(worker, first, last, pieces, rows, starts, stops, others):
     for k in range(first, last):
         i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
         if starts[i] != a or stops[i] != b:
             left, right = pieces[k, TO_LEFT], pieces[k, TO_RIGHT]
-            _send(rows, a, b, others.goes_left, left, right, others)
-
-
-@inner(forceinline=True)
-def _bring_back_pieces(worker, first, last, pieces, rows, starts, stops, others):
-    for k in range(first, last):
-        i, a, b = pieces[k, NODE], pieces[k, START], pieces[k, STOP]
-        if starts[i] != a or stops[i] != b:
-            _bring_back(rows, a, b, others)
+            _settle(rows, a, pieces[k, N_LEFT], b, left, right, others)
 
 
 @inner(forceinline=True)
@@ -145,7 +145,7 @@ def move_rows(
             pieces[n, STOP] = starts[i] + size * (part + 1) // parts
             n += 1
     share(
-        crew, n, _mark_pieces,
+        crew, n, _sort_pieces,
         (pieces, cells, steps, rows, starts, stops, record, subset, others),
     )  # fmt: skip
     for k in range(n):
@@ -160,8 +160,7 @@ def move_rows(
         pieces[k, TO_LEFT], pieces[k, TO_RIGHT] = left, right
         left += pieces[k, N_LEFT]
         right += pieces[k, STOP] - pieces[k, START] - pieces[k, N_LEFT]
-    share(crew, n, _send_pieces, (pieces, rows, starts, stops, others))
-    share(crew, n, _bring_back_pieces, (pieces, rows, starts, stops, others))
+    share(crew, n, _settle_pieces, (pieces, rows, starts, stops, others))
 
 
 @kernel

@@ -24,12 +24,13 @@ from ensemble_gpu.kernels.tree_protocol import NEVER
 
 # Rows whose codes are fetched at once: they stay in the second-level cache while tiles take turns.
 # FETCHED times 2^PACK_BITS < 2^31: neither half of the sums of packed values can overflow.
-FETCHED = 2048
-# Tasks a worker that need not be cut into parts.
+FETCHED = 4096
+# A tile of no more features than this takes half the additions.
+HALF = FEATURES // 2
+# Tasks a worker that need not be shared.
 ENOUGH = 4
-# Chunks a worker from which the rows of a task are shared: each has sums of its own, which are
-# joined.
-LARGE, NEVER_LARGE = 1, 1 << 62
+# Rows a worker from which those of a task are shared: each has sums of its own, which are joined.
+LARGE = 4096
 # Sums are kept where at least one in so many features is tried.
 TRIED = 4
 # Columns of a task: rows start ... stop - 1 are added up in `slot` and taken from slot `minus` (-1:
@@ -164,19 +165,31 @@ def release_borrowed(pool, n):
 def _fetch(words, order, a, n, lo, hi, block):
     """Codes of rows a ... a + n - 1, tile by tile.
 
-    One read after the other, they miss the cache side by side.
+    One read after the other, they miss the cache side by side; two tiles at once, as often as not
+    in one cache line.
     """
-    start, first = np.uint64(a), np.uint64(lo)
-    for t in range(np.uint64(n)):
-        row = np.uint64(order[start + t])
-        for tile in range(np.uint64(hi - lo)):
-            block[tile, t] = words[row, first + tile]
+    start, tile = np.uint64(a), lo
+    while tile + 1 < hi:
+        one, two, x, y = (
+            np.uint64(tile),
+            np.uint64(tile + 1),
+            block[tile - lo],
+            block[tile + 1 - lo],
+        )
+        for t in range(np.uint64(n)):
+            row = np.uint64(order[start + t])
+            x[t], y[t] = words[row, one], words[row, two]
+        tile += 2
+    if tile < hi:
+        one, x = np.uint64(tile), block[tile - lo]
+        for t in range(np.uint64(n)):
+            x[t] = words[np.uint64(order[start + t]), one]
 
 
 @inner
-def _add_packed_tile(scratch, tile, sums):
+def _add_packed_tile(scratch, lanes, tile, sums):
     """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
-    for lane in range(min(FEATURES, sums.shape[0] - FEATURES * tile)):
+    for lane in range(lanes):
         own = sums[FEATURES * tile + lane]
         for code in range(own.shape[0]):
             value = scratch[256 * lane + code]
@@ -186,17 +199,24 @@ def _add_packed_tile(scratch, tile, sums):
 
 
 @inner
-def _add_packed(words, values, a, n, own, tile, scratch):
+def _add_packed(words, values, a, n, lanes, own, tile, scratch):
     """Add n packed values, both halves at once; they are taken apart before they can overflow."""
     for k in range(scratch.shape[0]):
         scratch[k] = 0
     start, zero = np.uint64(a), np.uint64(0)
-    for t in range(np.uint64(n)):
-        word, value = words[t], values[start + t, zero]
-        for lane in range(FEATURES):
-            code = (word >> np.uint64(8 * lane)) & np.uint64(255)
-            scratch[np.uint64(256 * lane) + code] += value
-    _add_packed_tile(scratch, tile, own)
+    if lanes > HALF:
+        for t in range(np.uint64(n)):
+            word, value = words[t], values[start + t, zero]
+            for lane in range(FEATURES):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(256 * lane) + code] += value
+    else:
+        for t in range(np.uint64(n)):
+            word, value = words[t], values[start + t, zero]
+            for lane in range(HALF):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(256 * lane) + code] += value
+    _add_packed_tile(scratch, lanes, tile, own)
 
 
 @inner
@@ -221,8 +241,8 @@ def _add_pairs(words, label, values, a, n, count, flat, base, stride):
 
 
 @inner(forceinline=True)
-def _add_up(rows, words, count, start, stop, lo, hi, own, pool, worker):
-    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own`."""
+def _add_up(rows, words, p, count, start, stop, lo, hi, own, pool, worker):
+    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own` of p features."""
     order, label, values = rows.order, rows.label, rows.values
     block, scratch = pool.fetched[worker], pool.scratch[worker]
     flat, stride = own.reshape(-1), np.uint64(2 * own.shape[1])
@@ -232,7 +252,8 @@ def _add_up(rows, words, count, start, stop, lo, hi, own, pool, worker):
         _fetch(words, order, a, n, lo, hi, block)
         for tile in range(lo, hi):
             if packed:
-                _add_packed(block[tile - lo], values, a, n, own, tile, scratch)
+                lanes = min(FEATURES, p - FEATURES * tile)
+                _add_packed(block[tile - lo], values, a, n, lanes, own, tile, scratch)
             else:
                 base = np.uint64(FEATURES * tile) * stride
                 _add_pairs(block[tile - lo], label, values, a, n, count, flat, base, stride)
@@ -246,39 +267,69 @@ def _take_away(whole, part, from_, to):
 
 
 @inner(forceinline=True)
-def _build(rows, words, count, task, lo, hi, pool, worker):
+def _build(rows, words, p, count, task, lo, hi, pool, worker):
     """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
     own = pool.cells[task[SLOT]]
     flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
     for k in range(tile_cells * lo, tile_cells * hi):
         flat[k] = 0
-    _add_up(rows, words, count, task[START], task[STOP], lo, hi, own, pool, worker)
+    _add_up(rows, words, p, count, task[START], task[STOP], lo, hi, own, pool, worker)
     if task[MINUS] >= 0:
         whole = pool.cells[task[MINUS]].reshape(-1)
         _take_away(whole, flat, tile_cells * lo, tile_cells * hi)
 
 
 @inner(forceinline=True)
-def _add_chunks(worker, first, last, i, n_tiles, count, rows, words, pool):
+def _add_chunks(worker, first, last, i, n_tiles, p, count, rows, words, pool):
     """Chunks first ... last - 1 of the rows of task i, to the sums of the worker."""
     start, stop = pool.tasks[i, START], pool.tasks[i, STOP]
     a, b = start + FETCHED * first, min(start + FETCHED * last, stop)
-    _add_up(rows, words, count, a, b, 0, n_tiles, pool.partial[worker], pool, worker)
+    _add_up(rows, words, p, count, a, b, 0, n_tiles, pool.partial[worker], pool, worker)
 
 
 @inner
-def _join(task, lo, hi, pool):
-    """Tiles lo ... hi - 1 of a task from what the workers have added up, which is zero then."""
-    own, partial = pool.cells[task[SLOT]], pool.partial
+def _join(worker, lo, hi, i, pool):
+    """Tiles lo ... hi - 1 of task i from what the workers have added up, which is zero then."""
+    task, partial = pool.tasks[i], pool.partial
+    own = pool.cells[task[SLOT]]
     flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
     from_, to = tile_cells * lo, tile_cells * hi
-    for worker in range(partial.shape[0]):
-        part = partial[worker].reshape(-1)
+    for other in range(partial.shape[0]):
+        part = partial[other].reshape(-1)
         for k in range(from_, to):
-            flat[k] = part[k] + (flat[k] if worker > 0 else np.int64(0))
+            flat[k] = part[k] + (flat[k] if other > 0 else np.int64(0))
             part[k] = 0
     if task[MINUS] >= 0:
         _take_away(pool.cells[task[MINUS]].reshape(-1), flat, from_, to)
+
+
+@inner(forceinline=True)
+def _build_units(worker, start, stop, n, parts, large, n_tiles, p, count, rows, words, pool):
+    """Units start ... stop - 1: part u // n of the tiles of task u % n, if it is not large."""
+    for u in range(start, stop):
+        task, part = pool.tasks[u % n], u // n
+        if task[STOP] - task[START] < large:
+            lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
+            _build(rows, words, p, count, task, lo, hi, pool, worker)
+
+
+@inner(forceinline=True)
+def _build_together(crew, n_tasks, n_tiles, p, count, rows, words, pool):
+    """Sums of few tasks: workers share the rows of large ones, of small ones the tiles.
+
+    Of those, every part fetches all rows of its task.
+    """
+    parts, large = min(n_tiles, crew[0]), LARGE * crew[0]
+    for i in range(n_tasks):
+        n = pool.tasks[i, STOP] - pool.tasks[i, START]
+        if n >= large:
+            chunks = -(-n // FETCHED)
+            share(crew, chunks, _add_chunks, (i, n_tiles, p, count, rows, words, pool))
+            share(crew, n_tiles, _join, (i, pool))
+    share(
+        crew, n_tasks * parts, _build_units,
+        (n_tasks, parts, large, n_tiles, p, count, rows, words, pool),
+    )  # fmt: skip
 
 
 @inner
@@ -304,48 +355,43 @@ def _search(rule, count, rows, batch, own, at, cells, lo, hi, p, first, found, w
 
 
 @inner
-def _search_both(i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals, worker):
-    """Best splits of the siblings of task i on tiles lo ... hi - 1."""
-    task, work, general = pool.tasks[i], work_of(works, worker), general_of(generals, worker)
-    for side in range(2):
-        at = task[SMALLER + side]
-        if at >= 0:
-            slot = task[MINUS] if side == 1 else task[SLOT]
-            first, own = (2 * i + side) * n_tiles, at if batch.features.shape[0] > 1 else 0
-            _search(
-                rule, count, rows, batch, own, at, pool.cells[slot], lo, hi, p, first, pool.found,
-                work, general,
-            )  # fmt: skip
+def _search_sibling(i, side, lo, hi, n_tiles, p, rule, count, rows, batch, pool, work, general):
+    """Best splits of a sibling of task i, if there is one, on tiles lo ... hi - 1."""
+    task = pool.tasks[i]
+    at, slot = task[SMALLER + side], task[MINUS] if side == 1 else task[SLOT]
+    if at >= 0:
+        first, own = (2 * i + side) * n_tiles, at if batch.features.shape[0] > 1 else 0
+        _search(
+            rule, count, rows, batch, own, at, pool.cells[slot], lo, hi, p, first, pool.found,
+            work, general,
+        )  # fmt: skip
+
+
+@inner(forceinline=True)
+def _search_units(
+    worker, start, stop, n, n_tiles, p, rule, count, rows, batch, pool, works, generals
+):
+    """Units start ... stop - 1: tile u // 2n of sibling u % 2 of task u // 2 % n."""
+    work, general = work_of(works, worker), general_of(generals, worker)
+    for u in range(start, stop):
+        tile, i, side = u // (2 * n), u // 2 % n, u % 2
+        _search_sibling(
+            i, side, tile, tile + 1, n_tiles, p, rule, count, rows, batch, pool, work, general
+        )
 
 
 @inner(forceinline=True)
 def _work_on(
-    worker, start, stop, parts, large, n_tiles, p, rule, count, rows, words, batch, pool, works,
-    generals,
-):  # fmt: skip
-    """Units start ... stop - 1: part u % parts of the tiles of task u // parts.
-
-    Tasks of at least `large` rows are left out.
-    """
-    for u in range(start, stop):
-        i, part = u // parts, u % parts
-        lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
-        task = pool.tasks[i]
-        if task[STOP] - task[START] < large:
-            _build(rows, words, count, task, lo, hi, pool, worker)
-            _search_both(
-                i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals,
-                worker,
-            )  # fmt: skip
-
-
-@inner(forceinline=True)
-def _join_and_search(
-    worker, lo, hi, i, n_tiles, p, rule, count, rows, batch, pool, works, generals
+    worker, start, stop, n_tiles, p, rule, count, rows, words, batch, pool, works, generals
 ):
-    """Tiles lo ... hi - 1 of task i, whose rows are added up."""
-    _join(pool.tasks[i], lo, hi, pool)
-    _search_both(i, lo, hi, n_tiles, p, rule, count, rows, batch, pool, works, generals, worker)
+    """Tasks start ... stop - 1: nodes are searched while their sums are in the cache."""
+    work, general = work_of(works, worker), general_of(generals, worker)
+    for i in range(start, stop):
+        _build(rows, words, p, count, pool.tasks[i], 0, n_tiles, pool, worker)
+        for side in range(2):
+            _search_sibling(
+                i, side, 0, n_tiles, n_tiles, p, rule, count, rows, batch, pool, work, general
+            )
 
 
 @inner
@@ -376,27 +422,17 @@ def search_pool(
     crew, n_tasks, n_tiles, p, rule, count, rows, words, m, batch, found, pool, works, generals
 ):
     """Sums and best splits of the nodes of a block that `plan` has given a slot."""
-    # few tasks: the rows of large ones are shared, of small ones the tiles, of which every part
-    # fetches all rows of its task
-    few, large = n_tasks < ENOUGH * crew[0], NEVER_LARGE
-    if few and crew[0] > 1:
-        large = LARGE * FETCHED * crew[0]
-        for i in range(n_tasks):
-            n = pool.tasks[i, STOP] - pool.tasks[i, START]
-            if n >= large:
-                share(
-                    crew, -(-n // FETCHED), _add_chunks,
-                    (i, n_tiles, count, rows, words, pool),
-                )  # fmt: skip
-                share(
-                    crew, n_tiles, _join_and_search,
-                    (i, n_tiles, p, rule, count, rows, batch, pool, works, generals),
-                )  # fmt: skip
-    parts = min(n_tiles, crew[0]) if few else 1
-    share(
-        crew, n_tasks * parts, _work_on,
-        (parts, large, n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
-    )  # fmt: skip
+    if crew[0] > 1 and n_tasks < ENOUGH * crew[0]:
+        _build_together(crew, n_tasks, n_tiles, p, count, rows, words, pool)
+        share(
+            crew, 2 * n_tasks * n_tiles, _search_units,
+            (n_tasks, n_tiles, p, rule, count, rows, batch, pool, works, generals),
+        )  # fmt: skip
+    else:
+        share(
+            crew, n_tasks, _work_on,
+            (n_tiles, p, rule, count, rows, words, batch, pool, works, generals),
+        )  # fmt: skip
     for at in range(m):
         if pool.route[at] >= 0:
             _take_best(pool, n_tiles, at, pool.route[at] * n_tiles, found)

@@ -28,12 +28,11 @@ class Rows(NamedTuple):
 
 
 class Others(NamedTuple):
-    """What is moved when a node is split, once more; and which rows go left."""
+    """What is moved when a node is split, once more."""
 
     order: np.ndarray
     label: np.ndarray
     values: np.ndarray
-    goes_left: np.ndarray
 
 
 class Tasks(NamedTuple):

@@ -166,10 +166,9 @@ def _search(
             if first == 0:
                 n_tasks = plan(pool, nodes, m, ranges, features, growth.p)
                 if n_tasks > 0:
-                    crew = crews[0 if _task_rows(pool, n_tasks) * growth.p > SHARED_CELLS else 1]
                     search_pool(
-                        crew, n_tasks, n_tiles, growth.p, rule, kept, rows, words, m, own, found,
-                        pool, works, generals,
+                        crews[0], n_tasks, n_tiles, growth.p, rule, kept, rows, words, m, own,
+                        found, pool, works, generals,
                     )  # fmt: skip
                     release_borrowed(pool, n_tasks)
             else:
@@ -188,14 +187,6 @@ def _search(
         n = left
         if n == 0:
             break
-
-
-@inner(forceinline=True)
-def _task_rows(pool, n):
-    total = np.int64(0)
-    for i in range(n):
-        total += pool.tasks[i, 1] - pool.tasks[i, 0]
-    return total
 
 
 @inner(forceinline=True)
