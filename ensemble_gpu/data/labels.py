@@ -14,6 +14,8 @@ from ensemble_gpu.data.validation import check_length, features_of, refuse_mask
 
 # Labels that a message lists.
 MOST_CLASSES = 10
+# Integers within so many values are looked up: sorting a million took longer than ten rounds.
+SPAN = 1 << 16
 
 
 def check_labels(
@@ -76,6 +78,13 @@ def _can_be_sorted(y: np.ndarray) -> bool:
 
 def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Labels that NumPy can sort, or any hashable objects, sorted by type and text."""
+    if y.dtype.kind in "biu" and len(y):
+        low, high = int(y.min()), int(y.max())
+        if high - low < SPAN:
+            return _labels_in_span(y, low, high)
+    if y.dtype.kind in "iuf":
+        classes = np.unique(y)
+        return classes, np.searchsorted(classes, y)
     if _can_be_sorted(y):
         return np.unique(y, return_inverse=True)
     labels = y.tolist()
@@ -84,6 +93,17 @@ def _host_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     classes = np.empty(len(distinct), dtype=object)
     classes[:] = distinct
     return classes, np.array([number[label] for label in labels])
+
+
+def _labels_in_span(y: np.ndarray, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Integers or bool from low to high, without sorting them."""
+    wide = y.dtype == np.uint64
+    at = (y - np.uint64(low)).astype(np.int64) if wide else y.astype(np.int64) - low
+    occurs = np.zeros(high - low + 1, dtype=bool)
+    occurs[at] = True
+    kind = np.dtype(np.uint8) if y.dtype.kind == "b" else y.dtype
+    classes = np.flatnonzero(occurs).astype(kind) + kind.type(low)
+    return classes.astype(y.dtype), (np.cumsum(occurs) - 1)[at]
 
 
 def _device_labels(y: Any, where: Where) -> tuple[np.ndarray, Any]:
