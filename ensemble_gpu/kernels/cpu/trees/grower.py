@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row
-from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.memory import kept_array, scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees import (
@@ -112,9 +112,10 @@ class CpuGrower:
         self.n_nodes = 1
         columns = self.n_stats + self.scoring.counted
         self.kept = KeptSums((self.p, self.width, columns))
-        movable = self.order, self.label, self.values
-        order, label, values = (scratch_array(a.shape, a.dtype) for a in movable)
-        self.others = Others(order, label, values)
+        movable = {"order": self.order, "label": self.label, "values": self.values}
+        self.others = Others(
+            *(kept_array(self.matrix, name, a.shape, a.dtype) for name, a in movable.items())
+        )
 
     def _tidy(self) -> None:
         """Lay out codes and targets in the order of the nodes.

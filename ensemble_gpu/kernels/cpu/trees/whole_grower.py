@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import weakref
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.layouts import by_row
-from ensemble_gpu.kernels.cpu.memory import scratch_array
+from ensemble_gpu.kernels.cpu.memory import kept_array, scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees.class_splits import class_work
@@ -52,37 +50,6 @@ KEEP_ROWS = 1024
 FEW_LEAVES, NEVER_TIDY = 256, 1 << 30
 # Bytes of kept sums; nodes beyond them are searched row by row.
 POOL_BYTES = 1 << 26
-
-
-class _Kept:
-    """Memory for kept sums, which trees of one matrix take over from each other.
-
-    To have it from the system anew would cost a boosted tree a tenth of its time. It is given back
-    when the matrix is.
-    """
-
-    def __init__(self) -> None:
-        self.matrix: Any = lambda: None
-        self.cells = np.empty((0, 0, 0, 2), dtype=np.int64)
-
-    def cells_for(self, matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """Cells of this shape, perhaps more than that many."""
-        fits = self.cells.shape[1:] == shape[1:] and len(self.cells) >= shape[0]
-        if not fits or self.matrix() is not matrix:
-            self.cells = scratch_array(shape, np.int64)
-            self.matrix = weakref.ref(matrix, self._give_back)
-        return self.cells
-
-    def _give_back(self, _: Any) -> None:
-        self.cells = np.empty((0, 0, 0, 2), dtype=np.int64)
-
-
-class _OfThread(threading.local):
-    def __init__(self) -> None:
-        self.kept = _Kept()
-
-
-_OF_THREAD = _OfThread()
 
 
 class WholeGrower(CpuGrower):
@@ -183,7 +150,7 @@ class WholeGrower(CpuGrower):
             most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
         found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
         shape = most, FEATURES * n_tiles, self.width, 2
-        cells = _OF_THREAD.kept.cells_for(self.matrix, shape)[:most]
+        cells = kept_array(self.matrix, "sums", shape, np.int64)
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
 
     def _layout(self) -> Layout:
