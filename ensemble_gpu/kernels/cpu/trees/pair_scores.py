@@ -136,14 +136,15 @@ def _score(judge, l0, l1, r0, r1):
 def _write_scores(judge, node, firsts, seconds, g0, g1, n, scores, out):
     """out[:n]: scores of the splits behind runs 0 ... n - 1, with g0 and g1 on the left as well.
 
-    Of many, floats first, then scores without a branch: the divisions run side by side.
+    Floats first, then scores without a branch: the divisions run side by side.
     """
     A, B, C, D = scores[0], scores[1], scores[2], scores[3]
     t0, t1, kind, l2 = node.first, node.second, judge.kind, judge.l2
-    if n < VECTOR or kind in (ENTROPY, ERROR):
+    if kind in (ENTROPY, ERROR):
+        logs = judge.logs
         for i in range(n):
             l0, l1 = firsts[i] + g0, seconds[i] + g1
-            out[i] = _score(judge, l0, l1, t0 - l0, t1 - l1)
+            out[i] = two_class_score(kind, logs, l0, l1, t0 - l0, t1 - l1)
         return
     x, y = float(t0), float(t1)
     for i in range(n):
@@ -173,21 +174,27 @@ def _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
     at, to_left, doubt = -1, False, NEVER
     firsts, seconds, rows = runs[FIRST], runs[SECOND], runs[ROWS_OF]
     bound, last = judge.min_weight > 0 or sign != 0, m if missing else m - 1
-    right, left, best_of = scores[4], scores[5], scores[4]
-    _write_scores(judge, node, firsts, seconds, np.int64(0), np.int64(0), last, scores, right)
-    if missing:
+    right, left, best_of, vector = scores[4], scores[5], scores[4], m > VECTOR
+    if vector:
+        zero = np.int64(0)
+        _write_scores(judge, node, firsts, seconds, zero, zero, last, scores, right)
+    if vector and missing:
         best_of = scores[6]
         _write_scores(judge, node, firsts, seconds, g0, g1, last - 1, scores, left)
         left[last - 1] = NEVER
         for i in range(last):
             best_of[i] = max(left[i], right[i])
     for i in range(last):
-        if best_of[i] <= best:
+        if vector and best_of[i] <= best:
             continue
-        for side in range(0 if missing else 1, 2):
-            score, x, y, n = right[i], firsts[i], seconds[i], rows[i]
+        for side in range(0 if missing and i < m - 1 else 1, 2):
+            x, y, n = firsts[i], seconds[i], rows[i]
             if side == 0:
-                score, x, y, n = left[i], x + g0, y + g1, n + gn
+                x, y, n = x + g0, y + g1, n + gn
+            if vector:
+                score = left[i] if side == 0 else right[i]
+            else:
+                score = _score(judge, x, y, node.first - x, node.second - y)
             if score > best and (not bound or _allowed(judge, sign, node, x, y)):
                 if not judge.counted or _enough(judge, node, x, n):
                     best, at, to_left = score, i, side == 0
