@@ -92,7 +92,9 @@ class CpuGrower:
         self.sampled = sample.rows
         every, values = sample.rows is None, sample.values
         rows = slice(None) if every else sample.rows
-        self.order = np.array(np.arange(codes.n_rows) if every else rows, dtype=np.uint32)
+        self.order = (
+            np.arange(codes.n_rows, dtype=np.uint32) if every else np.array(rows, np.uint32)
+        )
         label = np.zeros(0) if sample.label is None else sample.label
         narrow = label.astype(np.uint8 if sample.n_stats <= 256 else np.uint32)
         self.label = narrow if sample.label is None else narrow[rows]

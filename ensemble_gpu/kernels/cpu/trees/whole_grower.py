@@ -94,7 +94,7 @@ class WholeGrower(CpuGrower):
         waiting = waiting_for(n_nodes if limited else 0, columns, words)
         none = np.zeros((0, 0), dtype=np.uint64), 0
         sets, most = none if limits.interactions is None else limits.interactions.bits()
-        layout, room = self._layout(), self._room(growth, block, sets.shape[1] > 0)
+        layout, room = self._layout(growth), self._room(growth, block, sets.shape[1] > 0)
         m, moved = self.pace.call(
             self.run, lambda: n, grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows,
             layout, self.others, growth, (start, stop), tree,
@@ -153,12 +153,14 @@ class WholeGrower(CpuGrower):
         cells = kept_array(self.matrix, "sums", shape, np.int64)
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
 
-    def _layout(self) -> Layout:
+    def _layout(self, growth: Growth) -> Layout:
         n, none = len(self.order), np.zeros(0, dtype=np.int64)
         target, targets = (none if a is None else a for a in (self.target, self.targets))
         place = self.place
         if place is None:
-            place = np.arange(len(self.matrix), dtype=np.uint32)
+            # few leaves and shallow trees are never laid out anew
+            laid = growth.tidy < NEVER_TIDY and not 0 <= growth.max_depth <= growth.tidy
+            place = np.arange(len(self.matrix) if laid else 0, dtype=np.uint32)
         laid_steps = self.laid.shape[1], 1
         cells, steps = self.codes.reshape(-1), laid_steps
         if self.columns is not None and self.place is None:
