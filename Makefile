@@ -6,7 +6,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 # Two processes; a file's tests share what they fitted. Bytecode is kept whatever the environment
 # says: without it every process rewrites the assertions of all test files anew.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-fast test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
 

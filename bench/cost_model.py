@@ -27,7 +27,7 @@ from bench.markdown import seconds, table
 from bench.peers import CONTESTANTS, OURS, warm_up
 from bench.profile import clock_for
 from bench.works import job_for
-from ensemble_gpu.kernels.cpu.engine import CpuHistograms
+from ensemble_gpu.kernels.cpu.weights import CpuHistograms
 
 BILLION = 1_000_000_000
 

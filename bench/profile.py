@@ -18,7 +18,8 @@ from typing import Any
 from unittest.mock import patch
 
 from ensemble_gpu.boosting import gradients, gram, integers, rebuild
-from ensemble_gpu.kernels.cpu.engine import CpuEngine, CpuHistograms
+from ensemble_gpu.kernels.cpu.engine import CpuEngine
+from ensemble_gpu.kernels.cpu.weights import CpuHistograms
 from ensemble_gpu.learners import stump
 
 # What the tables call the steps; an unlisted public method goes by its name.

@@ -14,7 +14,7 @@ Run it: python examples/custom_learner.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,6 +42,9 @@ class Interval:
     perfect: bool = False
     weights: RoundWeights | None = None
     trail: Any = None
+
+    def with_values(self, values: np.ndarray, alpha: float) -> Interval:
+        return replace(self, values=values, alpha=alpha)
 
     def stumps(self) -> list[Stump]:
         """The same function as a sum of stumps: up at the lower end, down at the upper one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,33 @@ from ensemble_gpu import use_engine
 from tests.libraries import Jax, Torch
 from tests.places import ENGINES, PLACES, Place
 
+HERE = Path(__file__).parent
+
 # Compilation makes single examples slow, so no deadline; derandomised, so a run can be repeated.
 settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40, database=None)
 settings.load_profile("suite")
+
+
+# They take long. Where two processes share the files (`make test`) they begin with these, so that
+# none of them is left to one process at the end: the record first, which compiles nearly all
+# kernels, while the other process is busy with two files that compile for themselves.
+LONG = (
+    "record/test_record.py",
+    "kernels/test_jit.py",
+    "cli/test_compile.py",
+    "test_processes.py",
+    "boosting/test_bit_identity.py",
+    "trees/test_identity.py",
+    "bagging/test_bagging_sklearn.py",
+    "boosting/test_sklearn.py",
+    "test_public.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {HERE / name: place for place, name in enumerate(LONG)}
+    assert all(path.exists() for path in places)
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_configure(config: pytest.Config) -> None:

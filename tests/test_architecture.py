@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -33,6 +34,7 @@ def parsed(name: str) -> ast.Module:
     return ast.parse((PACKAGE / name).read_text())
 
 
+@cache
 def without_docstrings(name: str) -> str:
     """The code of a file: comments and docstrings may name a backend."""
     tree = parsed(name)
@@ -43,6 +45,7 @@ def without_docstrings(name: str) -> str:
     return ast.unparse(tree)
 
 
+@cache
 def imported(name: str) -> set[tuple[str, ...]]:
     """Modules of this package that a file imports, wherever in the file, as paths."""
     found = set()
@@ -62,6 +65,7 @@ def room_of(name: str) -> str:
 ROOMS = {room_of(name) for name in FILES} - set(ENTRANCES)
 
 
+@cache
 def edges() -> dict[str, dict[str, list[str]]]:
     """room -> room that it imports -> files that do."""
     found: dict[str, dict[str, list[str]]] = {room: {} for room in ROOMS}
@@ -73,6 +77,7 @@ def edges() -> dict[str, dict[str, list[str]]]:
     return found
 
 
+@cache
 def allowed() -> dict[str, set[str]]:
     """The list in CONTRIBUTING.md."""
     lines = re.findall(r"^    (\w+):(.*)$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE)

@@ -72,13 +72,14 @@ estimator = {estimator}
 n_estimators = estimator.n_estimators
 estimator.set_params(n_estimators=2).fit(X, y)  # compiled by now
 estimator.set_params(n_estimators=n_estimators)
-print("ready", flush=True)
-try:
-    estimator.fit(X, y)
-except KeyboardInterrupt:
-    left = [thread.name for thread in threading.enumerate() if "ThreadPool" in thread.name]
-    print("interrupted", left, flush=True)
-    sys.exit(7)
+for _ in range(2):
+    print("ready", flush=True)
+    try:
+        estimator.fit(X, y)
+    except KeyboardInterrupt:
+        left = [thread.name for thread in threading.enumerate() if "ThreadPool" in thread.name]
+        print("interrupted", left, flush=True)
+sys.exit(7)
 """
 MANY = {
     "forest": "RandomForestClassifier(500_000, n_jobs=2, random_state=0)",
@@ -94,23 +95,23 @@ def test_a_pool_of_forked_processes_fits_and_predicts_after_a_fit():
     assert done.stdout.split() == ["done"], done.stderr
 
 
-@pytest.mark.parametrize("delay", [0.05, 3.0], ids=["at once", "later"])
 @pytest.mark.parametrize("name", MANY)
-def test_an_interrupt_ends_a_fit_of_very_many_learners_within_seconds(name, delay):
+def test_an_interrupt_at_once_or_later_ends_a_fit_of_very_many_learners_within_seconds(name):
     code = INTERRUPTED.format(estimator=MANY[name])
     running = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
         assert running.stdout is not None
-        assert running.stdout.readline() == "ready\n"
-        time.sleep(delay)
-        running.send_signal(signal.SIGINT)
-        started = time.monotonic()
-        said, errors = running.communicate(timeout=60)
-        took = time.monotonic() - started
+        for delay in (0.05, 1.5):
+            assert running.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            running.send_signal(signal.SIGINT)
+            started = time.monotonic()
+            assert running.stdout.readline() == "interrupted []\n"
+            # of a busy machine; all learners would take hours
+            assert time.monotonic() - started < 20.0
+        _, errors = running.communicate(timeout=60)
     finally:
         running.kill()
     assert running.returncode == 7, errors
-    assert said == "interrupted []\n"
-    assert took < 20.0  # of a busy machine; all learners would take hours

@@ -27,8 +27,7 @@ from ensemble_gpu.data.bags import learner_seed, make_bags
 from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
-from ensemble_gpu.learners.each import EachRound
-from ensemble_gpu.learners.protocol import Outcome
+from ensemble_gpu.learners.protocol import Outcome, ValuedRound
 
 # From binned rows and parameters to what the loop runs on, for a single model.
 Planner = Callable[[Binned, DescentParameters], Plan]
@@ -145,18 +144,13 @@ class Averaged:
 
     def __init__(self, learners: Sequence[Any], quantum: float) -> None:
         self.learners, self.quantum = learners, quantum
-        self.name = learners[0].name
+        self.name, self.by_feature = learners[0].name, learners[0].by_feature
 
-    def _shared(self, round_: Any) -> Any:
+    def _shared(self, round_: ValuedRound) -> Any:
         """A bag's round as it is in the average."""
         n = len(self.learners)
-        if isinstance(round_, EachRound):
-            parts = tuple(None if own is None else self._shared(own) for own in round_.parts)
-            return replace(round_, parts=parts, alpha=round_.alpha / n)
         values = np.rint(round_.values / (n * self.quantum)) * self.quantum
-        changed = {"values": values, "alpha": round_.alpha / n}
-        is_tuple = isinstance(round_, tuple)
-        return round_._replace(**changed) if is_tuple else replace(round_, **changed)
+        return round_.with_values(values, round_.alpha / n)
 
     def added(self, round_: BagRound, X: Any, where: Where) -> Any:
         total: Any = 0.0

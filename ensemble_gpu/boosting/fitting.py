@@ -10,37 +10,17 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
-from ensemble_gpu.arrays.devices import DEVICES, check_device
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.boosting.evaluation import (
-    VALIDATION,
-    Evaluation,
-    GivenSet,
-    decider,
-    given_sets,
-    watched_metrics,
-)
+from ensemble_gpu.boosting.checking import CheckedRounds
+from ensemble_gpu.boosting.evaluation import VALIDATION, GivenSet, given_sets
 from ensemble_gpu.boosting.loop import Resumed, Trace, boost
 from ensemble_gpu.boosting.rows import hold_out
 from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.validation import Validation, watch_sets
 from ensemble_gpu.boosting.warm_start import Run, checksum, parameters_of, state_of
-from ensemble_gpu.boosting.watching import (
-    EvalSet,
-    History,
-    TrainingLoss,
-    Validation,
-    call_callbacks,
-)
-from ensemble_gpu.data.parameters import (
-    check_choice,
-    check_flag,
-    check_integer,
-    check_jobs,
-    check_real,
-)
+from ensemble_gpu.boosting.watching import History, TrainingLoss, call_callbacks
 from ensemble_gpu.data.rows import Binned, Rows
-from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     GivenRows,
@@ -55,8 +35,6 @@ from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.learners.protocol import alphas_and_errors
 
-MISSING = ("abstain", "learn", "error")
-
 
 @dataclass(frozen=True)
 class Given:
@@ -70,20 +48,9 @@ class Given:
     stop_on: Any
 
 
-class BoostedEstimator(StagedEstimator, CategoricalEstimator):
+class BoostedEstimator(StagedEstimator, CheckedRounds, CategoricalEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
-    n_estimators: int | None
-    learning_rate: float | None
-    max_bins: int | None
-    early_stopping: bool | str
-    validation_fraction: float
-    n_iter_no_change: int
-    metric: Any
-    callbacks: list[Any] | None
-    warm_start: bool
-    random_state: Any
-    _task: str
     # What a fit with warm_start=True has left for the next one.
     _run: Run | None
 
@@ -195,31 +162,9 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         finally:
             self.random_state = given
 
-    def _check_parameters(self) -> None:
-        check_choice("missing", self.missing, MISSING)
-        check_choice("device", self.device, DEVICES)
-        self._check_rounds()
-        check_flag("warm_start", self.warm_start)
-        check_integer("n_iter_no_change", self.n_iter_no_change, 1)
-        check_real("validation_fraction", self.validation_fraction, 0.0, 0.9)
-        check_integer("max_bins", self.max_bins, 2, MAX_BINS_LIMIT, others=(None,))
-        check_jobs(self.n_jobs)
-        check_seed(self.random_state)
-        watched_metrics(self.metric, self._task)
-        callbacks = [] if self.callbacks is None else self.callbacks
-        listed = isinstance(callbacks, list | tuple)
-        for wrong in [c for c in callbacks if not callable(c)] if listed else [callbacks]:
-            raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
-        check_device(self.device)
-
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}
-
-    def _check_rounds(self) -> None:
-        check_flag("early_stopping", self.early_stopping)
-        check_integer("n_estimators", self.n_estimators, 1)
-        check_real("learning_rate", self.learning_rate, 0.0)
 
     def _fit(self, given: Given, run: Run | None, random_state: Any) -> None:
         reading = read(self, given.X, given.y, given.sample_weight, given.init_score)
@@ -247,7 +192,8 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
         del data  # and the encoded ones once they are binned
         if run is not None and fresh is not None:
             run.check_data(fresh.shape, fresh.data)
-        validation = self._validation(plan, held_out, given.stop_on, where, home)
+        patience = self.n_iter_no_change if self._stops_early else None
+        validation = watch_sets(self, plan, held_out, given.stop_on, patience, where, home)
         trace, training = self._boost(plan, validation, () if run is None else run.rounds)
         self._keep(trace, plan, training, validation)
         self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
@@ -270,28 +216,6 @@ class BoostedEstimator(StagedEstimator, CategoricalEstimator):
     def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""
         return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=keyed)
-
-    def _validation(
-        self, plan: Plan, held_out: dict[str, Rows], stop_on: Any, where: Where, home: Where
-    ) -> Validation | None:
-        if not held_out:
-            if stop_on is not None:
-                raise ValueError(
-                    "stop_on is for validation rows: give eval_set, X_val and y_val, or "
-                    f"early_stopping=True; got {stop_on!r}."
-                )
-            return None
-        metrics = watched_metrics(self.metric, self._task)
-        decides = decider(stop_on, list(held_out), metrics)
-        patience = self.n_iter_no_change if self._stops_early else None
-        sets = [
-            EvalSet(
-                name, plan, rows.X, rows.offset,
-                Evaluation(self, metrics, plan, rows, where, home), where,
-            )
-            for name, rows in held_out.items()
-        ]  # fmt: skip
-        return Validation(sets, metrics, decides, patience)
 
     def _boost(
         self, plan: Plan, validation: Validation | None, earlier: Sequence[Any]

@@ -23,7 +23,8 @@ import numpy as np
 
 from ensemble_gpu.boosting.integers import Fine, Packed, format_for, unit_of
 from ensemble_gpu.boosting.problem import Problem, Sampling
-from ensemble_gpu.kernels.protocol import Codes, Engine, GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.protocol import Codes, Engine
 from ensemble_gpu.learners.protocol import Leaves, LookedUp
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.

@@ -25,7 +25,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.data.integers import integer_weights
-from ensemble_gpu.kernels.protocol import Ruler, Slots
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.learners.protocol import Candidate, Leaves, Slotted
 from ensemble_gpu.losses import Huber
 

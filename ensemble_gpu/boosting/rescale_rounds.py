@@ -1,7 +1,7 @@
 """The rescale strategy where the engine runs whole rounds by itself.
 
-What boosting/rescale.py does step by step, an engine with `StumpRounds` (kernels/protocol.py) does
-in one call for many rounds. The stumps, and the bits of their values, are the same.
+What boosting/rescale.py does step by step, an engine with `StumpRounds` (kernels/stump_rounds.py)
+does in one call for many rounds. The stumps, and the bits of their values, are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ensemble_gpu.boosting.rescale import WeightTrail, reason_for
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
-from ensemble_gpu.kernels.protocol import NO_SPLIT, StumpRecords, StumpRounds
+from ensemble_gpu.kernels.stump_rounds import NO_SPLIT, StumpRecords, StumpRounds
 from ensemble_gpu.learners.stump import Stump
 
 # A call runs at most about as long: so long a fit cannot be interrupted, and so much work may be

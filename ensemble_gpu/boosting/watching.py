@@ -1,20 +1,16 @@
-"""Watchers of the loop: losses, early stopping, and the user's callbacks."""
+"""Watchers of the loop: the training loss, its history, and the user's callbacks."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.evaluation import Evaluation, Watched
 from ensemble_gpu.boosting.strategy import Plan, Strategy
-from ensemble_gpu.learners.each import EachStumps
-from ensemble_gpu.learners.stump import StumpTables
+from ensemble_gpu.boosting.validation import Validation
 
 
 @dataclass(frozen=True)
@@ -91,78 +87,6 @@ class TrainingLoss:
 
     def __call__(self, n_rounds: int, round_: Any) -> None:
         self.history.append(self.strategy.training_loss(round_))
-
-
-# Cells of a validation set up to which it is copied so that features lie side by side.
-COPIED_CELLS = 1 << 23
-
-
-def _by_column(X: Any) -> Any:
-    """Rows of which a stump reads one feature: on the host that one in a piece, if they are few."""
-    few = isinstance(X, np.ndarray) and X.size <= COPIED_CELLS
-    return np.asfortranarray(X) if few else X
-
-
-class EvalSet:
-    """Follows the outputs F of the rows of one validation set."""
-
-    def __init__(
-        self, name: str, plan: Plan, X: Any, offset: Any | None, evaluate: Evaluation, where: Where
-    ) -> None:
-        self.name, self.plan, self.evaluate, self.where = name, plan, evaluate, where
-        self.X = _by_column(X) if isinstance(plan.learner, StumpTables | EachStumps) else X
-        zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
-        self.F = zeros + where.put(plan.start)[None, :]
-        if offset is not None:
-            self.F = self.F + offset
-
-    def values(self, round_: Any) -> list[float]:
-        """All metrics after a round."""
-        self.F = self.F + self.plan.learner.added(round_, self.X, self.where)
-        return self.evaluate(self.F)
-
-
-class Validation:
-    """All metrics of all sets after each round; `history` is the one that decides when to stop."""
-
-    def __init__(
-        self,
-        sets: Sequence[EvalSet],
-        metrics: Sequence[Watched],
-        decides: tuple[int, int],
-        patience: int | None,
-    ) -> None:
-        self.sets, self.metrics, self.patience = sets, metrics, patience
-        own, metric = sets[decides[0]], metrics[decides[1]]
-        self.decides, self.greater_is_better = (own.name, metric.name), metric.greater_is_better
-        self.sign = -1.0 if metric.greater_is_better else 1.0
-        self.evals: dict[str, dict[str, list[float]]] = {
-            one.name: {metric.name: [] for metric in metrics} for one in sets
-        }
-        self.best, self.best_round = math.inf, 1
-
-    @property
-    def history(self) -> list[float]:
-        return self.evals[self.decides[0]][self.decides[1]]
-
-    def latest(self) -> dict[str, dict[str, float]]:
-        return {
-            name: {metric: values[-1] for metric, values in of_set.items()}
-            for name, of_set in self.evals.items()
-        }
-
-    def __call__(self, n_rounds: int, round_: Any) -> str | None:
-        for one in self.sets:
-            values = zip(self.metrics, one.values(round_), strict=True)
-            for metric, value in values:
-                self.evals[one.name][metric.name].append(value)
-        latest = self.sign * self.history[-1]
-        if latest < self.best:
-            self.best, self.best_round = latest, n_rounds
-        waited = n_rounds - self.best_round
-        if self.patience is not None and waited >= self.patience:
-            return f"{' '.join(self.decides)} has not improved for {waited} rounds"
-        return None
 
 
 def call_callbacks(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
 WIDTH = 88
+# A number, its unit perhaps behind it; a fingerprint that begins with a digit is none.
+NUMBER = re.compile(r"[\d.,]+(?![\w.,])")
 
 
 def heading(title: str) -> str:
@@ -24,7 +27,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], indent: str = " 
     """Columns two blanks apart; the first is set left, the others right where they are numbers."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
-    numeric = [any(cell[:1].isdigit() for cell in column[1:]) for column in columns]
+    numeric = [any(NUMBER.match(cell) for cell in column[1:]) for column in columns]
 
     def line(cells: Sequence[str]) -> str:
         parts = [

@@ -10,6 +10,9 @@ The vocabulary:
 - group: the rows of a plane that share a scale, because a stump multiplies the weights of each
   (leaf, group) by one constant. Weight of row i in plane k = scale[group] * q[k, i].
 - leaf: LEFT (code <= bin), RIGHT, ABSTAIN (a missing value that no side has claimed).
+
+What travels through the door besides codes and weights has files of its own: stump_rounds.py,
+gradient_pass.py, residuals.py, tables.py; trees have tree_protocol.py.
 """
 
 from __future__ import annotations
@@ -22,6 +25,10 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
+from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.residuals import Ruler, Slots
+from ensemble_gpu.kernels.stump_rounds import StumpRounds
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import TreeEngine
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
@@ -102,10 +109,6 @@ class Split(NamedTuple):
     largest: np.ndarray
 
 
-# Why there is no further stump.
-NO_SPLIT, NO_GAIN = 1, 2
-
-
 @dataclass(frozen=True)
 class WeightRule:
     """How AdaBoost's weights follow stumps; boosting/rules.py and boosting/rescale.py derive it.
@@ -121,37 +124,6 @@ class WeightRule:
     requantise_every: int
 
 
-class StumpRecords(NamedTuple):
-    """Rounds of AdaBoost as arrays, one after the other.
-
-    places [round, (feature, bin, missing leaf, perfect)], values [round, output, leaf], numbers
-    [round, (alpha, error, shares of the weight: abstaining, right, wrong)], and trails [round,
-    (totals, largest), group], the integer weights before the round.
-    """
-
-    places: np.ndarray
-    values: np.ndarray
-    numbers: np.ndarray
-    trails: np.ndarray
-
-
-class StumpRounds(Protocol):
-    """Runs whole rounds of AdaBoost; it holds weights, tables and scales between the calls."""
-
-    def records(self, n: int) -> StumpRecords:
-        """Space for n rounds, zeros."""
-        ...
-
-    def __call__(self, records: StumpRecords, follows: bool, n: int) -> tuple[int, int, float]:
-        """Up to n rounds into records 1 ... n; `follows`: record 0 is followed first.
-
-        All that are found are followed but the last, and a perfect stump is the last. Returns how
-        many were found, and if fewer than n and the last is not perfect NO_SPLIT, or NO_GAIN and
-        the score of the best split over the weight.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class Cut:
     """A feature's codes in three leaves: code <= bin LEFT, missing_code `missing_leaf`."""
@@ -159,34 +131,6 @@ class Cut:
     bin: int
     missing_code: int
     missing_leaf: int
-
-
-@dataclass(frozen=True)
-class Slots:
-    """Rows in slots, such as leaves: row i in slot table[index[i]], in none where that is < 0.
-
-    `index` is an integer array where the rows are, `table` int64 on the host.
-    """
-
-    index: Any
-    table: np.ndarray
-
-
-@dataclass(frozen=True)
-class Ruler:
-    """Residuals as places on a ruler of `n_marks` marks: k = rint((r - base[slot]) per_unit).
-
-    k is cut to 0 ... `last`; mark m holds the places k with k >> shift = m.
-    """
-
-    base: np.ndarray
-    per_unit: float
-    shift: int
-    n_marks: int
-
-    @property
-    def last(self) -> int:
-        return (self.n_marks << self.shift) - 1
 
 
 @dataclass(frozen=True)
@@ -203,54 +147,6 @@ class Codes:
     width: int
     counts: np.ndarray
     columns: dict[Any, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class GradientPass:
-    """A round's pass over all rows: F moves, and its gradients become packed integers.
-
-    With F[k, i] += table[k, index[i]] (`move` = (index, table); None: F stays), w_i the weight of
-    row i where it is taken, else 0, and the derivatives of the loss at F,
-
-        g = w l'(y, F),  h = w l''(y, F) (`flat`: w),
-        packed[k, i] = rint(-g / unit_g) 2^32 + rint(h / unit_h).
-
-    F and packed [outputs, rows] are written to. `y` is [rows], or [outputs, rows] where every
-    output has a target of its own; `joint`: the outputs share it. `weights` are at most 1, `taken`
-    is bool; None: 1, and all.
-    """
-
-    loss: Any
-    y: Any
-    F: Any
-    packed: Any
-    units: tuple[float, float]
-    joint: bool
-    flat: bool = False
-    weights: Any | None = None
-    taken: Any | None = None
-    move: tuple[Any, np.ndarray] | None = None
-
-
-@dataclass(frozen=True)
-class PackedTables:
-    """An additive model's tables, one after the other, ready for evaluation.
-
-    Used feature u has the column `features[u]`; its thresholds lie at `first[u]` and are padded
-    with inf to 2^steps[u] - 1, so that a search takes steps[u] halvings without a branch.
-    `values[first[u] + number of thresholds < x]` is added, `missing[u]` where x is NaN; the
-    intercept last, because leaf values of gradient models sum exactly and it may not. `layouts` is
-    for the engine: what it has made of them.
-    """
-
-    features: np.ndarray
-    first: np.ndarray
-    steps: np.ndarray
-    thresholds: np.ndarray
-    values: np.ndarray
-    missing: np.ndarray
-    intercept: np.ndarray
-    layouts: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 def no_counts(n_features: int, width: int) -> np.ndarray:

@@ -20,7 +20,8 @@ import numpy as np
 
 from ensemble_gpu.arrays.sparse import dense_blocks, is_sparse
 from ensemble_gpu.kernels.edges import sample_positions
-from ensemble_gpu.kernels.protocol import Engine, PackedTables
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
 # Entries whose codes are put in place at once: bounds the memory of their positions.

@@ -50,6 +50,7 @@ class Members:
     """Fitted classifiers in a model: rounds become a committee."""
 
     name: ClassVar[str] = "learner"
+    by_feature: ClassVar[bool] = False
 
     voice: Voice
     n_features: int

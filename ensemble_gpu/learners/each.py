@@ -19,7 +19,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.learners.protocol import Candidate, Leaves, Outcome
-from ensemble_gpu.learners.stump import Stump, Stumps
+from ensemble_gpu.learners.stump import Stumps
 from ensemble_gpu.learners.tree import Trees
 
 
@@ -48,6 +48,12 @@ class EachRound:
     def values(self) -> np.ndarray:
         """[output, leaf], zeros beyond an output's leaves."""
         return stacked([None if part is None else part.values for part in self.parts])
+
+    def with_values(self, values: np.ndarray, alpha: float) -> EachRound:
+        parts = list(self.parts)
+        for k, part in self.found:
+            parts[k] = part.with_values(values[k : k + 1, : part.values.shape[1]], alpha)
+        return replace(self, parts=tuple(parts), alpha=alpha)
 
 
 def stacked(rows: Sequence[np.ndarray | None]) -> np.ndarray:
@@ -94,7 +100,7 @@ class EachOutput:
 
     def __init__(self, engine: Engine, own: Any, n_outputs: int) -> None:
         self.engine, self.own, self.n_outputs = engine, own, n_outputs
-        self.name, self.matrix = own.name, own.matrix
+        self.name, self.by_feature, self.matrix = own.name, own.by_feature, own.matrix
 
     def _candidates(self, barred: list[int]) -> list[Candidate | None]:
         """The best candidate of every output alone."""
@@ -135,7 +141,7 @@ class EachOutput:
     def _wide(self, k: int, part: Any) -> Any:
         values = np.zeros((self.n_outputs, part.values.shape[1]))
         values[k] = part.values[0]
-        return part._replace(values=values) if type(part) is Stump else replace(part, values=values)
+        return part.with_values(values, part.alpha)
 
     def outcome(
         self, rounds: Sequence[EachRound], start: np.ndarray, constant: np.ndarray

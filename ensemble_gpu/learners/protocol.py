@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.kernels.protocol import Slots
+from ensemble_gpu.kernels.residuals import Slots
 
 
 class RoundWeights(NamedTuple):
@@ -72,6 +72,17 @@ class Round(Protocol):
 R = TypeVar("R", bound=Round)
 
 
+class ValuedRound(Round, Protocol):
+    """A round of a `GradientLearner`: it adds `values` [output, leaf] to the model."""
+
+    @property
+    def values(self) -> np.ndarray: ...
+
+    def with_values(self, values: np.ndarray, alpha: float) -> Any:
+        """The same leaves with other values, and their coefficient."""
+        ...
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What rounds amount to: the model, and the features' shares in it (None: not known)."""
@@ -85,6 +96,11 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def by_feature(self) -> bool:
+        """Whether `added` reads few features of X, and so is faster where each lies in a piece."""
+        ...
 
     def added(self, round_: Any, X: Any, where: Where) -> Any:
         """What a round adds to the outputs of rows X: [n, outputs]."""

@@ -20,7 +20,8 @@ from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.gain import Gain, best_gain
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Cut, Engine, Slots
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Cut, Engine
+from ensemble_gpu.kernels.residuals import Slots
 from ensemble_gpu.learners.protocol import (
     Candidate,
     Outcome,
@@ -55,6 +56,9 @@ class Stump(NamedTuple):
     def name(self) -> str:
         return "stump"
 
+    def with_values(self, values: np.ndarray, alpha: float) -> Stump:
+        return self._replace(values=values, alpha=alpha)
+
 
 @dataclass(frozen=True)
 class SplitConstraints:
@@ -87,7 +91,7 @@ def worth_of_gains(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
 class StumpTables:
     """Stumps in a model: rounds become one table a feature."""
 
-    name = "stump"
+    name, by_feature = "stump", True
 
     def __init__(self, matrix: BinnedMatrix, worth: Worth = worth_of_gains) -> None:
         self.matrix, self.worth = matrix, worth

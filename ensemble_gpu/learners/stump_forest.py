@@ -26,7 +26,7 @@ from ensemble_gpu.model.nodes import Nodes
 class StumpForest:
     """Stumps in a model: a round becomes a root and two leaves."""
 
-    name = "stump"
+    name, by_feature = "stump", True
 
     def __init__(self, matrix: BinnedMatrix, categories: Categories, worth: Worth) -> None:
         self.matrix, self.categories, self.worth = matrix, categories, worth

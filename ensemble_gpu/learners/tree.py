@@ -21,7 +21,8 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.nodes import root_key
-from ensemble_gpu.kernels.protocol import Engine, Slots
+from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.residuals import Slots
 from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, VARIANCE, Sample, SplitRule, subset_words
 from ensemble_gpu.learners.protocol import Candidate, Outcome, RoundWeights, numbered, shares
@@ -76,6 +77,9 @@ class TreeRound:
     weights: RoundWeights | None = None
     trail: Any = None
 
+    def with_values(self, values: np.ndarray, alpha: float) -> TreeRound:
+        return replace(self, values=values, alpha=alpha)
+
 
 @dataclass(frozen=True)
 class TreeLeaves:
@@ -117,7 +121,7 @@ class Trees:
     What is drawn is a hash of the seed, the round and the place of the node.
     """
 
-    name = "tree"
+    name, by_feature = "tree", False
 
     def __init__(
         self,

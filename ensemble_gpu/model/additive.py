@@ -19,9 +19,10 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.kernels.host.tables import add_stumps, stump_answers
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, PackedTables
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import evaluate
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages

@@ -44,16 +44,17 @@ def plot_learning_curve(
     train = staged_errors(estimator, X, y)
     rounds = np.arange(1, len(train) + 1)
     ax = axes_or_new(ax)
-    if getattr(estimator, "variant", None) in EXPONENTIAL:
-        bound = training_error_bound(estimator)
-        product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
-        ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
     curves = [(train, BLUE, _train_label(train))]
     if X_test is not None:
         test = staged_errors(estimator, X_test, y_test)
         curves.insert(0, (test, RED, f"test error (last: {test[-1]:.2%})"))
     lowest = min(curve[curve > 0.0].min(initial=1.0) for curve, _, _ in curves)
     zero = lowest / 2.0
+    if getattr(estimator, "variant", None) in EXPONENTIAL:
+        bound = training_error_bound(estimator)
+        product = r", $\prod Z_t$" if len(estimator.classes_) == 2 else ""
+        bound = np.where(bound > zero, bound, np.nan)  # it is never below the line of zero
+        ax.plot(rounds, bound, color=GREY, linestyle="--", label=f"bound on train error{product}")
     for curve, colour, label in curves:
         ax.plot(rounds, np.where(curve > 0.0, curve, zero), color=colour, label=label)
     ax.set_yscale("log")
@@ -131,7 +132,7 @@ def _draw_history(ax: Any, history: Any, metric: str, curves: dict[str, np.ndarr
     for name, values in curves.items():
         rounds, last = np.arange(1, len(values) + 1), values[-1]
         colour = BLUE if metric == LOSS and name == "training" else next(others)
-        ax.plot(rounds, values, color=colour, label=f"{name} (last: {last:.4g})")
+        ax.plot(rounds, values, color=colour, label=f"{name} (last: {last:#.4g})")
     if history.decides and history.decides[1] == metric and history.best_round:
         best = history.best_round
         ax.axvline(best, color=GREY, linewidth=0.9, linestyle=":", label=f"best round: {best}")
@@ -210,7 +211,7 @@ def plot_margins(
         "wrong | right", (0.0, 1.0), xytext=(0, 3), textcoords="offset points",
         ha="center", color=RED, fontsize="small",
     )  # fmt: skip
-    ax.set_xlim(-1.0, 1.0)
+    ax.set_xlim(-1.02, 1.02)  # a margin of 1 is inside of the frame
     ax.set_ylim(0.0, 1.0)
     ax.set_xlabel("margin")
     ax.set_ylabel("share of rows with a smaller margin")
@@ -267,7 +268,8 @@ def plot_shape_functions(
     handles, labels = axes.flat[0].get_legend_handles_labels()
     if len(labels) > 1:
         figure.legend(handles, labels, loc="outside right upper", frameon=False, title="class")
-    figure.suptitle("Shape functions (share of the importance)")
+    rows = "" if X is None else "; grey: where the rows are"
+    figure.suptitle(f"Shape functions (share of the importance){rows}")
     return figure
 
 

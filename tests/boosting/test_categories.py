@@ -722,8 +722,8 @@ CHECKED = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+def test_the_checks_of_scikit_learn_pass(estimator, first):
+    assert_checks_pass(estimator, others=first)
 
 
 # --- bad input ---------------------------------------------------------------------------------

@@ -492,8 +492,8 @@ def test_parameters_of_the_learner_can_be_searched():
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
 ])  # fmt: skip
-def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator, LIGHT_ROWS)
+def test_the_checks_of_scikit_learn_pass(estimator, first):
+    assert_checks_pass(estimator, LIGHT_ROWS, others=first)
 
 
 # --- arrays of other libraries and devices ----------------------------------------------------

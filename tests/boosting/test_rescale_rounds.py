@@ -12,7 +12,7 @@ from ensemble_gpu.boosting import rescale_rounds
 from ensemble_gpu.boosting.loop import boost, replay
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
-from ensemble_gpu.kernels.cpu.engine import CpuHistograms
+from ensemble_gpu.kernels.cpu.weights import CpuHistograms
 from tests.boosting.replaying import plans
 
 VARIANTS = ["real", "discrete", "gentle"]

@@ -59,8 +59,8 @@ CHECKED = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator, LIGHT_ROWS)
+def test_the_checks_of_scikit_learn_pass(estimator, first):
+    assert_checks_pass(estimator, LIGHT_ROWS, others=first)
 
 
 def test_default_parameters_are_the_documented_ones():

@@ -11,13 +11,45 @@ import pytest
 
 import ensemble_gpu
 from ensemble_gpu.__main__ import main
+from ensemble_gpu.cli import compile as compiling
 from ensemble_gpu.cli.compile import ESTIMATORS, LAYOUTS, cases
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 
+# All fits of AdaBoost that are compiled for, then others: do they need kernels for other types?
 FITS = """
+import sys
 import numpy as np
-from numba.core import event
 from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu.cli.compile import cases
+from ensemble_gpu.kernels.jit import KernelCache
+
+def compiled():
+    rooms = [m for name, m in sys.modules.items() if name.startswith("ensemble_gpu.kernels.")]
+    found = {id(one): one for room in rooms for one in vars(room).values()}.values()
+    kernels = [one for one in found if isinstance(getattr(one, "_cache", None), KernelCache)]
+    return {(one.py_func, types) for one in kernels for types in one.overloads}
+
+for case in cases(["AdaBoostClassifier"]):
+    case.run()
+before = compiled()
+X = np.random.default_rng(1).normal(size=(5_000, 20))
+y = (X[:, 0] > 0) + (X[:, 1] > 1)
+for dtype in (np.float32, np.float64):
+    for labels in (y, y > 0):
+        AdaBoostClassifier(n_estimators=4).fit(X.astype(dtype), labels).predict_proba(X)
+print(len(before), compiled() - before)
+"""
+# One of the fits alone, of stumps: that is compiled fast.
+ONE = """
+from ensemble_gpu.cli import compile as compiling
+if __name__ == "__main__":
+    fit = compiling.Case("BoostingRegressor", 0, {"n_estimators": 2, "max_depth": 1})
+    compiling.cases = lambda estimators: [fit]
+    compiling.run(2, ["BoostingRegressor"])
+"""
+AGAIN = """
+from numba.core import event
+from ensemble_gpu.cli.compile import Case
 compiled = []
 class Listener(event.Listener):
     def on_start(self, event):
@@ -25,11 +57,7 @@ class Listener(event.Listener):
     def on_end(self, event):
         pass
 event.register("numba:compile", Listener())
-X = np.random.default_rng(1).normal(size=(5_000, 20))
-y = (X[:, 0] > 0) + (X[:, 1] > 1)
-for dtype in (np.float32, np.float64):
-    for labels in (y, y > 0):
-        AdaBoostClassifier(n_estimators=4).fit(X.astype(dtype), labels).predict_proba(X)
+Case("BoostingRegressor", 0, {"n_estimators": 2, "max_depth": 1}).run()
 print(len(compiled), compiled)
 """
 
@@ -47,26 +75,44 @@ def test_every_estimator_loss_and_layout_is_compiled():
         assert {case.parameters.get("loss") for case in own} >= set(losses)
 
 
+def run(*arguments: str, **environment: str) -> tuple[str, str]:
+    """What a new process says and warns of."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
 @pytest.mark.slow
 def test_after_compiling_a_fit_in_a_new_process_compiles_nothing(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-
-    def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert done.stderr == ""
-        return done.stdout
-
-    said = run("-m", "ensemble_gpu", "compile", "--jobs", "2", "--only", "AdaBoostClassifier")
+    (tmp_path / "one.py").write_text(ONE)
+    own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said, warned = run(str(tmp_path / "one.py"), **own)
+    assert warned == ""
+    assert "1 of 1 fits, round 2 of 2" in said
     assert "compiled functions are in the cache" in said
-    assert str(tmp_path) in said
-    assert run("-c", FITS).split()[0] == "0"
+    assert str(tmp_path / "cache") in said
+    assert run("-c", AGAIN, **own) == ("0 []\n", "")
+
+
+@pytest.mark.slow
+def test_fits_of_other_data_need_no_kernels_but_those_that_are_compiled():
+    before, others = run("-c", FITS)[0].split(maxsplit=1)
+    assert int(before) > 10
+    assert others.strip() == "set()"
+
+
+def test_the_command_hands_its_arguments_on(monkeypatch):
+    given = []
+    monkeypatch.setattr(compiling, "run", lambda *arguments: given.append(arguments) or 0)
+    assert main(["compile", "--jobs", "2", "--only", "AdaBoostClassifier"]) == 0
+    assert main(["compile"]) == 0
+    assert given == [(2, ["AdaBoostClassifier"]), (None, ESTIMATORS)]
 
 
 @pytest.mark.parametrize(

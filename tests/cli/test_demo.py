@@ -192,6 +192,10 @@ def test_out_names_the_folder(monkeypatch, tmp_path):
 def test_tables_are_aligned_and_times_readable():
     text = table(("a", "n"), [["x", "1"], ["long", "234"]], indent="")
     assert text.splitlines() == ["a       n", "----  ---", "x       1", "long  234"]
+    text = table(("a", "print"), [["x", "2af38478"], ["y", "500c8647"]], indent="")
+    assert text.splitlines() == ["a  print", "-  --------", "x  2af38478", "y  500c8647"]
+    text = table(("a", "t"), [["x", "0.41 s"], ["y", "11.6 s"]], indent="")
+    assert text.splitlines() == ["a       t", "-  ------", "x  0.41 s", "y  11.6 s"]
     assert [seconds(t) for t in (0.0123, 0.5, 2.345, 78.9)] == [
         "12.3 ms",
         "0.50 s",

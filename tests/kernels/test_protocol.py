@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.cpu import engine as cpu_engine
+from ensemble_gpu.kernels.cpu import weights
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.protocol import (
     ABSTAIN,
@@ -276,8 +276,8 @@ def test_rescale_changes_nothing_where_every_row_is_in_the_kept_leaf(make):
 @given(problems, st.sampled_from([2, 4, 7]), st.booleans())
 def test_any_number_of_threads_gives_the_serial_results(problem, threads, learn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_engine, "CELLS_PER_THREAD", 0)  # threads even for small data
-        patch.setattr(cpu_engine, "PART_ROWS", 5)
+        patch.setattr(weights, "CELLS_PER_THREAD", 0)  # threads even for small data
+        patch.setattr(weights, "PART_ROWS", 5)
         many = cpu(problem, threads)
         assert many.histograms.run.threads == threads
         alone = cpu(problem)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu import residuals
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.kernels.protocol import Ruler, Slots
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 
 REFERENCE = ReferenceEngine(locate(np.zeros(1)))
 KINDS = {

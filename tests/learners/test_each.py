@@ -14,7 +14,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ensemble_gpu import BoostingClassifier, use_engine
 from ensemble_gpu.boosting.integers import FINE_ROWS
-from ensemble_gpu.learners.each import EachLeaves, stacked
+from ensemble_gpu.learners.each import EachLeaves, EachRound, stacked
+from ensemble_gpu.learners.stump import Stump
 from ensemble_gpu.losses import CLASSIFICATION
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
@@ -34,6 +35,17 @@ def each(**params: Any) -> BoostingClassifier:
 def softmax(F: np.ndarray) -> np.ndarray:
     E = np.exp(F - F.max(axis=1, keepdims=True))
     return E / E.sum(axis=1, keepdims=True)
+
+
+def test_a_round_with_other_values_keeps_the_tests_of_every_output():
+    stump = Stump(3, 1, 2, np.array([[1.0, -2.0, 0.0]]), 0.5, 0.1)
+    round_ = EachRound((stump, None, stump._replace(feature=4)), 0.5, 0.2, trail="trail")
+    found = round_.with_values(-3.0 * round_.values, 0.25)
+    np.testing.assert_array_equal(found.values, -3.0 * round_.values)
+    assert [part and (part.feature, part.alpha) for part in found.parts] == [
+        (3, 0.25), None, (4, 0.25),
+    ]  # fmt: skip
+    assert (found.alpha, found.error, found.trail) == (0.25, 0.2, "trail")
 
 
 # --- as written in the book ----------------------------------------------------------------------

@@ -21,13 +21,15 @@ def model_of(n_classes: int = 2, variant: str = "real", missing: str = "abstain"
     return fit(data, variant=variant, missing=missing, n_estimators=25).model_
 
 
-MODEL = model_of()
+@pytest.fixture(scope="module")
+def model() -> AdditiveModel:
+    return model_of()
 
 
-def test_attributes_cannot_be_set():
+def test_attributes_cannot_be_set(model):
     for name in ("rounds", "n_features", "intercept", "tables", "anything"):
         with pytest.raises(AttributeError, match="immutable"):
-            setattr(MODEL, name, None)
+            setattr(model, name, None)
 
 
 def test_attributes_cannot_be_deleted():
@@ -37,8 +39,8 @@ def test_attributes_cannot_be_deleted():
 
 
 @pytest.mark.parametrize("copied", [False, True], ids=["fitted", "unpickled"])
-def test_arrays_cannot_be_written(copied):
-    model = pickle.loads(pickle.dumps(MODEL)) if copied else MODEL
+def test_arrays_cannot_be_written(model, copied):
+    model = pickle.loads(pickle.dumps(model)) if copied else model
     arrays = [model.intercept, *vars(model.rounds).values()]
     for table in model.tables.values():
         arrays += vars(table).values()
@@ -52,21 +54,21 @@ def test_tables_cannot_be_replaced():
         model.tables[0] = None
 
 
-def test_repr_tells_rounds_features_and_fingerprint():
-    text = repr(MODEL)
+def test_repr_tells_rounds_features_and_fingerprint(model):
+    text = repr(model)
     assert text.startswith("AdditiveModel(25 rounds on ")
     assert "of 6 features" in text
-    assert MODEL.fingerprint()[:12] in text
+    assert model.fingerprint()[:12] in text
 
 
-def test_equal_models_have_equal_hashes_and_fingerprints():
+def test_equal_models_have_equal_hashes_and_fingerprints(model):
     again = model_of()
-    assert again is not MODEL
-    assert again == MODEL
-    assert hash(again) == hash(MODEL)
-    assert again.fingerprint() == MODEL.fingerprint()
-    assert MODEL != "another thing"
-    assert model_of(variant="gentle") != MODEL
+    assert again is not model
+    assert again == model
+    assert hash(again) == hash(model)
+    assert again.fingerprint() == model.fingerprint()
+    assert model != "another thing"
+    assert model_of(variant="gentle") != model
 
 
 def _nudged(rounds: Rounds, name: str) -> Rounds:
@@ -79,30 +81,30 @@ def _nudged(rounds: Rounds, name: str) -> Rounds:
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Rounds)])
-def test_the_fingerprint_changes_with_any_value_of_a_round(name):
-    changed = AdditiveModel(_nudged(MODEL.rounds, name), 6, MODEL.intercept)
-    assert changed.fingerprint() != MODEL.fingerprint()
+def test_the_fingerprint_changes_with_any_value_of_a_round(model, name):
+    changed = AdditiveModel(_nudged(model.rounds, name), 6, model.intercept)
+    assert changed.fingerprint() != model.fingerprint()
 
 
-def test_the_fingerprint_changes_with_intercept_width_and_length():
+def test_the_fingerprint_changes_with_intercept_width_and_length(model):
     found = {
-        MODEL.fingerprint(),
-        AdditiveModel(MODEL.rounds, 6, MODEL.intercept + 1e-300).fingerprint(),
-        AdditiveModel(MODEL.rounds, 7, MODEL.intercept).fingerprint(),
-        MODEL.first(24).fingerprint(),
+        model.fingerprint(),
+        AdditiveModel(model.rounds, 6, model.intercept + 1e-300).fingerprint(),
+        AdditiveModel(model.rounds, 7, model.intercept).fingerprint(),
+        model.first(24).fingerprint(),
     }
     assert len(found) == 4
 
 
-def test_the_fingerprint_is_a_sha256_in_hexadecimal():
-    assert len(MODEL.fingerprint()) == 64
-    int(MODEL.fingerprint(), 16)
+def test_the_fingerprint_is_a_sha256_in_hexadecimal(model):
+    assert len(model.fingerprint()) == 64
+    int(model.fingerprint(), 16)
 
 
-def test_the_fingerprint_does_not_see_the_sign_of_zero():
-    values = np.where(MODEL.rounds.values == 0.0, -0.0, MODEL.rounds.values)
-    changed = AdditiveModel(replace(MODEL.rounds, values=values), 6, -MODEL.intercept)
-    assert changed.fingerprint() == MODEL.fingerprint()
+def test_the_fingerprint_does_not_see_the_sign_of_zero(model):
+    values = np.where(model.rounds.values == 0.0, -0.0, model.rounds.values)
+    changed = AdditiveModel(replace(model.rounds, values=values), 6, -model.intercept)
+    assert changed.fingerprint() == model.fingerprint()
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -123,29 +125,29 @@ def test_the_shape_function_of_an_unused_feature_is_zero():
     np.testing.assert_array_equal(table(np.array([-5.0, np.nan, 5.0])), 0.0)
 
 
-def test_a_table_is_the_sum_of_its_stumps():
+def test_a_table_is_the_sum_of_its_stumps(model):
     X = random_data(seed=8).with_missing().X
-    expected = np.zeros((len(X), 1)) + MODEL.intercept
-    rounds = MODEL.rounds
+    expected = np.zeros((len(X), 1)) + model.intercept
+    rounds = model.rounds
     for t in range(len(rounds)):
         x = X[:, rounds.feature[t]]
         value = np.where(x <= rounds.threshold[t], rounds.values[t, 0, 0], rounds.values[t, 0, 1])
         value[np.isnan(x)] = rounds.values[t, 0, rounds.missing_leaf[t]]
         expected[:, 0] += value
-    np.testing.assert_allclose(MODEL(X), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model(X), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("feature", [-1, 6, 100])
-def test_a_feature_out_of_range_is_refused(feature):
+def test_a_feature_out_of_range_is_refused(model, feature):
     with pytest.raises(ValueError, match=f"from 0 to 5; got {feature}"):
-        MODEL.shape_function(feature)
+        model.shape_function(feature)
 
 
-def test_a_model_takes_arrays_of_any_namespace_and_device(place: Place):
+def test_a_model_takes_arrays_of_any_namespace_and_device(model, place: Place):
     X = random_data(seed=3).with_missing().X
-    found = MODEL(place.put(X))
+    found = model(place.put(X))
     place.check(found, "float64")
-    np.testing.assert_array_equal(place.host(found), MODEL(X))
+    np.testing.assert_array_equal(place.host(found), model(X))
 
 
 def test_a_model_is_evaluated_alike_by_both_engines():
@@ -158,34 +160,34 @@ def test_a_model_is_evaluated_alike_by_both_engines():
 
 
 @pytest.mark.parametrize("convert", [np.asfortranarray, lambda X: X[:, ::-1][:, ::-1]])
-def test_a_model_takes_any_memory_layout(convert):
+def test_a_model_takes_any_memory_layout(model, convert):
     X = random_data(seed=3).X
-    np.testing.assert_array_equal(MODEL(convert(X)), MODEL(X))
+    np.testing.assert_array_equal(model(convert(X)), model(X))
 
 
 @pytest.mark.parametrize("move", ["numpy", "device"])
-def test_a_model_refuses_the_wrong_number_of_columns(move):
+def test_a_model_refuses_the_wrong_number_of_columns(model, move):
     X = random_data().X[:, :2]
     with pytest.raises(ValueError, match="6"):
-        MODEL(X if move == "numpy" else STRICT[0].put(X))
+        model(X if move == "numpy" else STRICT[0].put(X))
 
 
 @pytest.mark.parametrize("n", [0, 1, 10, 25])
-def test_first_n_rounds_are_the_model_of_n_rounds(n):
-    short = MODEL.first(n)
+def test_first_n_rounds_are_the_model_of_n_rounds(model, n):
+    short = model.first(n)
     assert len(short.rounds) == n
     X = random_data(seed=3).X
-    stages = [MODEL.intercept + np.zeros((len(X), 1)), *MODEL.staged(X)]
+    stages = [model.intercept + np.zeros((len(X), 1)), *model.staged(X)]
     np.testing.assert_allclose(short(X), stages[n], rtol=1e-12, atol=1e-12)
 
 
-def test_all_rounds_are_the_model_itself():
-    assert MODEL.first(25) == MODEL
+def test_all_rounds_are_the_model_itself(model):
+    assert model.first(25) == model
 
 
-def test_first_refuses_a_negative_number_of_rounds():
+def test_first_refuses_a_negative_number_of_rounds(model):
     with pytest.raises(ValueError, match="-1"):
-        MODEL.first(-1)
+        model.first(-1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -203,12 +205,12 @@ def test_a_model_that_has_predicted_can_be_pickled():
     assert pickle.loads(pickle.dumps(model)) == model
 
 
-def test_stages_end_with_the_model(place: Place):
+def test_stages_end_with_the_model(model, place: Place):
     X = random_data(seed=3).with_missing().X
-    stages = list(MODEL.staged(place.put(X)))
+    stages = list(model.staged(place.put(X)))
     assert len(stages) == 25
     place.check(stages[-1], "float64")
-    np.testing.assert_allclose(place.host(stages[-1]), MODEL(X), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(place.host(stages[-1]), model(X), rtol=1e-12, atol=1e-12)
 
 
 def gradient_model(n_classes: int = 1) -> AdditiveModel:
@@ -239,22 +241,22 @@ def test_chosen_stages_are_those_of_all_stages_bit_for_bit(place: Place, n_class
     np.testing.assert_array_equal(place.host(chosen[-1]), model(X))
 
 
-def test_chosen_stages_of_adaboost_are_those_of_the_first_rounds():
+def test_chosen_stages_of_adaboost_are_those_of_the_first_rounds(model):
     X = random_data(seed=3).with_missing().X
-    for t, F in zip([3, 25], MODEL.staged(X, [3, 25]), strict=True):
-        np.testing.assert_allclose(F, MODEL.first(t)(X), rtol=1e-12, atol=1e-12)
+    for t, F in zip([3, 25], model.staged(X, [3, 25]), strict=True):
+        np.testing.assert_allclose(F, model.first(t)(X), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("rounds", [range(0, 26, 5), np.array([5, 20]), (7,), []], ids=repr)
-def test_chosen_stages_come_in_any_sequence_of_integers(rounds):
+def test_chosen_stages_come_in_any_sequence_of_integers(model, rounds):
     X = random_data(seed=3).X
-    assert len(list(MODEL.staged(X, rounds))) == len(rounds)
+    assert len(list(model.staged(X, rounds))) == len(rounds)
 
 
-def test_a_stage_that_was_handed_out_does_not_change():
+def test_a_stage_that_was_handed_out_does_not_change(model):
     X = random_data(seed=3).X
     stages, copies = [], []
-    for F in MODEL.staged(X, [4, 4, 5, 9]):
+    for F in model.staged(X, [4, 4, 5, 9]):
         stages.append(F)
         copies.append(F.copy())
     for F, copy in zip(stages, copies, strict=True):
@@ -273,11 +275,11 @@ def test_a_stage_that_was_handed_out_does_not_change():
     ],
     ids=repr,
 )
-def test_bad_rounds_are_named(rounds, error, says):
+def test_bad_rounds_are_named(model, rounds, error, says):
     with pytest.raises(error, match=says):
-        list(MODEL.staged(random_data().X, rounds))
+        list(model.staged(random_data().X, rounds))
 
 
-def test_bad_rounds_are_refused_before_the_first_stage():
+def test_bad_rounds_are_refused_before_the_first_stage(model):
     with pytest.raises(ValueError, match="got 1 after 20"):
-        next(MODEL.staged(random_data().X, [20, 1]))
+        next(model.staged(random_data().X, [20, 1]))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -14,13 +17,19 @@ from tests.places import Place
 
 FOREST = random_forest()
 X = rows_for(FOREST)
+
+
+@cache
+def boosted(of_trees: bool) -> Any:
+    ada = AdaBoostClassifier(Stump(max_depth=1) if of_trees else None, n_estimators=3)
+    return ada.fit(np.nan_to_num(X), X[:, 0] > 0).model_
+
+
 METHODS = {
     "call": FOREST,
     "apply": FOREST.apply,
-    "stumps": AdaBoostClassifier(n_estimators=3).fit(np.nan_to_num(X), X[:, 0] > 0).model_,
-    "learners": AdaBoostClassifier(Stump(max_depth=1), n_estimators=3)
-    .fit(np.nan_to_num(X), X[:, 0] > 0)
-    .model_,
+    "stumps": lambda X: boosted(of_trees=False)(X),
+    "learners": lambda X: boosted(of_trees=True)(X),
     "staged": lambda X: next(FOREST.staged(X, [len(FOREST)])),
     "decision_path": lambda X: FOREST.decision_path(X)[0].toarray(),
 }

@@ -39,8 +39,8 @@ KINDS = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_pass(estimator):
-    assert_checks_pass(estimator)
+def test_the_checks_of_scikit_learn_pass(estimator, first):
+    assert_checks_pass(estimator, others=first)
 
 
 def small(kind: type) -> Any:

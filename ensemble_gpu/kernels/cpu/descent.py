@@ -1,7 +1,7 @@
 """A pass of gradient boosting over the rows: F moves, and its gradients become integers.
 
 Rows are taken in blocks that stay in the cache from F to the packed integers; threads share them.
-kernels/protocol.py has the formula (`GradientPass`), kernels/cpu/losses.py the derivatives.
+kernels/gradient_pass.py has the formula, kernels/cpu/losses.py the derivatives.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from ensemble_gpu.kernels.cpu.losses import (
 )
 from ensemble_gpu.kernels.cpu.sharing import LINE, share
 from ensemble_gpu.kernels.fixedpoint import tables
+from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import PACK_BITS, GradientPass
+from ensemble_gpu.kernels.protocol import PACK_BITS
 
 # The bits of |x|: in the order of the numbers, NaN above them all.
 SIZE = np.int64(0x7FFFFFFFFFFFFFFF)

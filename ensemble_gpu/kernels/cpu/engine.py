@@ -21,39 +21,32 @@ from ensemble_gpu.kernels.cpu import (
     histogram,
     losses,
     pairs,
-    requantise,
     residuals,
     rowwise,
-    score,
     walk,
     wide_pairs,
 )
-from ensemble_gpu.kernels.cpu.bounds import block_space
 from ensemble_gpu.kernels.cpu.changes import FollowingSums
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
-from ensemble_gpu.kernels.cpu.rounds import CpuRounds
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
-from ensemble_gpu.kernels.cpu.trees import grower as trees
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
+from ensemble_gpu.kernels.cpu.trees.grower import CpuGrower
 from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
+from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
+from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Codes,
-    Criterion,
     Cut,
-    GradientPass,
     Layout,
-    PackedTables,
-    Ruler,
-    Slots,
-    Split,
-    WeightRule,
     code_width,
     no_counts,
 )
 from ensemble_gpu.kernels.reference.trees.grower import moments
+from ensemble_gpu.kernels.residuals import Ruler, Slots
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of work below which a second thread costs more than it brings.
@@ -62,10 +55,6 @@ CELLS_PER_THREAD = 40_000
 LEAVES_PER_THREAD = 8_000
 # Derivatives, and items of a draw, of a second thread.
 PASS_PER_THREAD, DRAWS_PER_THREAD = 8_000, 16_000
-PART_ROWS = 4096
-# Bytes of sums from which threads share the tiles of them: to clear and add up sums for each thread
-# would cost more than to wake the threads a second time.
-LARGE_SUMS = 1 << 20
 # Rows of a block of NumPy work. Threads take turns at the interpreter's lock between two calls, so
 # small blocks, though they fit the cache, cost more: 1e6 rows, 2 threads, 21 ms a round with 2^13
 # rows, 6 ms with 2^17 (10 ms on one thread).
@@ -120,7 +109,7 @@ class CpuEngine:
         if layout.n_classes == 1:
             return self.sums(codes, np.ones((1, codes.n_rows), dtype=np.int64))
         by_class = Layout(layout.starts, np.arange(layout.n_classes)[None, :])
-        sums = _Sums(codes.data, codes.n_features, codes.width, by_class, self.run)
+        sums = ClassSums(codes.data, codes.n_features, codes.width, by_class, self.run)
         sums.add(np.ones((1, codes.n_rows), dtype=np.int32))
         return sums.total.reshape(layout.n_classes, -1, codes.width)[:, : codes.n_features]
 
@@ -264,7 +253,7 @@ class CpuEngine:
             self._workers = os.getpid(), ThreadPoolExecutor(self.run.threads)
         return list(self._workers[1].map(function, items))
 
-    def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> trees.CpuGrower:
+    def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CpuGrower:
         return grower_for(codes, sample, rule, self.run, self._tree_pace, self._map)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
@@ -274,11 +263,9 @@ class CpuEngine:
 
     def leaves(self, codes: Codes, tree: CodeTree) -> np.ndarray:
         run = self.run.limited_to(codes.n_rows, LEAVES_PER_THREAD)
-        if tree.subset.shape[1]:
-            return trees.leaves(codes, tree, run)
         out = np.empty(codes.n_rows, dtype=np.int64)
         arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right
-        run.call(walk.walk, by_row(codes), arrays, codes.width - 1, out)
+        run.call(walk.walk, by_row(codes), arrays, tree.subset, codes.width - 1, out)
         return out
 
     def sums_by(self, index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
@@ -295,102 +282,3 @@ class CpuEngine:
 
     def apply_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
         return apply_forest(X, forest, self.run)
-
-
-class _Sums:
-    """Sums of integers per (worker, group, tile, lane, code); the parts that rows are cut into."""
-
-    def __init__(
-        self, codes: np.ndarray, n_features: int, width: int, layout: Layout, run: Run
-    ) -> None:
-        n_tiles, n, _ = codes.shape
-        self.run = run.limited_to(n * n_features * layout.n_planes, CELLS_PER_THREAD)
-        threads = self.run.threads
-        self.parts = _parts(layout.starts, threads)
-        self.tiles = (codes.view(np.uint64), n_features, self.parts, layout.group_of)
-        shape = (layout.n_groups, n_tiles, 8, width)
-        by_tile = 8 * np.prod(shape) > LARGE_SUMS and n_tiles >= threads
-        self.sums = np.zeros((1 if by_tile else threads, *shape), dtype=np.int64)
-        self.total = self.sums[0]
-
-    def add(self, q: np.ndarray) -> None:
-        self.run.call(histogram.add, self.tiles, q, self.sums)
-
-
-class CpuHistograms:
-    """q per plane and row, and their sums."""
-
-    def __init__(
-        self, codes: Codes, layout: Layout, log_weights: np.ndarray | None, run: Run, pace: Pace
-    ) -> None:
-        n, planes, groups = codes.n_rows, layout.n_planes, layout.n_groups
-        self.totals = _Sums(codes.data, codes.n_features, codes.width, layout, run)
-        n_parts = len(self.totals.parts)
-        self.run, self.pace = self.totals.run, pace
-        scored = codes.n_features * codes.width * groups
-        self.score_run = run.limited_to(scored, CELLS_PER_THREAD)
-        self.all_threads = max(self.run, self.score_run, key=lambda one: one.threads)
-        self.spaces = score.workspace(self.all_threads.threads, groups, codes.width)
-        self.blocks = block_space(
-            self.all_threads.threads, groups, codes.n_features, codes.width,
-            groups == 2 * planes or groups == 2,
-        )  # fmt: skip
-        self.codes, self.layout = codes, layout
-        self.log_weights = np.zeros(0, dtype=np.int64) if log_weights is None else log_weights
-        self.powers = fixedpoint.tables(layout.quantum_bits)
-        self.q = np.zeros((planes, n), dtype=np.int32)
-        self.count = np.zeros(n_parts, dtype=np.int64)
-        lists = np.zeros(n, dtype=np.int32), np.zeros((planes, n), dtype=np.int32)
-        self.rows = (self.q, *lists, self.count)
-        self.largest = np.zeros((n_parts, groups), dtype=np.int64)
-        self.record = np.zeros(3, dtype=np.int64)
-        self.leaf_sums = np.zeros((groups, N_LEAVES), dtype=np.int64)
-        self.top = np.zeros(groups, dtype=np.int64)
-        lowest = np.zeros(codes.n_features)
-        self.found = (lowest, self.leaf_sums, self.record, self.largest, self.top)
-
-    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
-        totals, q = self.totals, self.q
-        exponent = np.zeros(len(totals.total), dtype=np.int64)
-        self.run.call(
-            requantise.requantise, self.codes.data, totals.tiles[2:], log_tables, used,
-            self.log_weights, self.powers, exponent, q, self.largest,
-        )  # fmt: skip
-        totals.total[:] = 0
-        totals.add(q)
-        return exponent
-
-    def add_up(self) -> np.ndarray:
-        sums = self.totals.total
-        return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
-
-    def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
-        n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
-        asked = n_thresholds, criterion.kind, abstention, criterion.learn_missing
-        total, run = self.totals.total, self.score_run
-        cost = run.call(score.split, total, scale, asked, self.spaces, self.blocks, self.found)
-        if cost == np.inf:
-            return None
-        feature, last_bin, missing_leaf = self.record.tolist()
-        return Split(cost, feature, last_bin, missing_leaf, self.leaf_sums.copy(), self.top)
-
-    def rescale(self, feature: int, leaf_of: np.ndarray, ratio: np.ndarray, kept: int) -> None:
-        change = column(self.codes, feature), leaf_of, kept, ratio, self.largest
-        self.pace.call(
-            self.run, lambda: self.q.shape[1] + self.codes.n_features * int(self.count.sum()),
-            histogram.rescale, self.totals.tiles, self.rows, change, self.totals.sums,
-        )  # fmt: skip
-
-    def rounds(self, criterion: Criterion, rule: WeightRule) -> CpuRounds:
-        return CpuRounds(self, self.codes, self.layout, criterion, rule)
-
-
-def _parts(starts: np.ndarray, threads: int) -> np.ndarray:
-    """Cut the classes' row ranges into (class, start, stop) parts; none is empty."""
-    size = max(PART_ROWS, -(-int(starts[-1]) // (16 * threads)))
-    parts = [
-        (c, start, min(start + size, int(starts[c + 1])))
-        for c in range(len(starts) - 1)
-        for start in range(int(starts[c]), int(starts[c + 1]), size)
-    ]
-    return np.array(parts, dtype=np.int64)

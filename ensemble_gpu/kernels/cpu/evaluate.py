@@ -19,7 +19,7 @@ from ensemble_gpu.kernels.cpu.edges import (
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import PackedTables
+from ensemble_gpu.kernels.tables import PackedTables
 
 
 @inner

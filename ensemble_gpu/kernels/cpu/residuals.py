@@ -14,7 +14,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import Ruler, Slots
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 
 # Buckets of a sign span 2^EXPONENTS below the largest |r|; what is smaller shares the last one.
 EXPONENTS = 32

@@ -10,7 +10,7 @@ Arrays travel as plain tuples (kernels/cpu/histogram.py):
              of two, columns of codes and which of them have been made
     scoring  criterion, spaces, blocks, found (kernels/cpu/score.py)
     weights  what `move_weights` moves (kernels/host/weights.py), then numbers and counters
-    records  of rounds: places, values, numbers, trails (kernels/protocol.py: StumpRecords)
+    records  of rounds: places, values, numbers, trails (kernels/stump_rounds.py)
 """
 
 from __future__ import annotations
@@ -26,16 +26,8 @@ from ensemble_gpu.kernels.cpu.requantise import requantise_all
 from ensemble_gpu.kernels.cpu.score import best_split
 from ensemble_gpu.kernels.host.weights import first_smoothing, is_chance, move_weights, solve_stump
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import (
-    N_LEAVES,
-    NO_GAIN,
-    NO_SPLIT,
-    Codes,
-    Criterion,
-    Layout,
-    StumpRecords,
-    WeightRule,
-)
+from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Layout, WeightRule
+from ensemble_gpu.kernels.stump_rounds import NO_GAIN, NO_SPLIT, StumpRecords
 
 # Of `numbers` and of `counters`.
 SMOOTHING, LIGHTEST, RATE, CHANCE = range(4)
@@ -181,7 +173,7 @@ def rounds(crew, rows, scoring, weights, records, follows, n):
 
 
 class CpuRounds:
-    """Rounds on the weights of one `CpuHistograms` (kernels/protocol.py: StumpRounds)."""
+    """Rounds on the weights of one `CpuHistograms` (kernels/stump_rounds.py)."""
 
     def __init__(
         self, histograms: Any, codes: Codes, layout: Layout, criterion: Criterion, rule: WeightRule

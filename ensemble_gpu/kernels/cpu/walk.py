@@ -1,7 +1,7 @@
-"""The leaves of rows in a tree that splits at thresholds: many rows walk side by side.
+"""The leaves of rows in a tree: many rows walk side by side.
 
 A row's next node depends on its last, and to wait for it costs more than to look it up: meanwhile
-other rows take a step. Splits by sets of categories take another way (kernels/cpu/trees/partition).
+other rows take a step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF
 ABREAST = 64
 
 # Columns of a step: to node LEFT where a code of FEATURE is at most LAST or at least FIRST, else to
-# node RIGHT. A leaf leads to itself.
+# node RIGHT. A leaf leads to itself. Where LAST is negative a set of categories goes to LEFT.
 FEATURE, LAST, FIRST, TO_RIGHT, TO_LEFT, STEP = range(6)
 
 
@@ -41,7 +41,14 @@ def _steps(tree, missing_code):
 
 
 @inner
-def _walk(worker, start, stop, codes, steps, depth, out):
+def _is_in(subset, code):
+    """Whether the bit of a code is set."""
+    return (subset[np.uint64(code) >> np.uint64(6)] >> np.uint64(code & 63)) & np.uint64(1) != 0
+
+
+@inner
+def _walk(worker, start, stop, codes, steps, subset, missing_code, depth, out):
+    with_sets = subset.shape[1] > 0
     node = np.empty(ABREAST, dtype=np.uint32)
     for a in range(start, stop, ABREAST):
         n = min(ABREAST, stop - a)
@@ -53,6 +60,8 @@ def _walk(worker, start, stop, codes, steps, depth, out):
                 at = np.uint64(node[i])
                 code = np.int32(codes[np.uint64(a) + i, np.uint64(steps[at, FEATURE])])
                 to_left = (code <= steps[at, LAST]) | (code >= steps[at, FIRST])
+                if with_sets and steps[at, LAST] < 0 and code < missing_code:
+                    to_left = _is_in(subset[at], code)
                 there = np.uint32(steps[at, np.uint64(TO_RIGHT) + np.uint64(to_left)])
                 moved |= there ^ np.uint32(at)
                 node[i] = there
@@ -63,7 +72,10 @@ def _walk(worker, start, stop, codes, steps, depth, out):
 
 
 @kernel
-def walk(crew, codes, tree, missing_code, out):
-    """out[row] = the leaf of the row; `tree` are feature, bin, missing_left, left, right."""
+def walk(crew, codes, tree, subset, missing_code, out):
+    """out[row] = the leaf of the row; `tree` are feature, bin, missing_left, left, right.
+
+    subset[node] are the bits of the codes that go left where the bin is negative; [.., 0]: nowhere.
+    """
     steps, depth = _steps(tree, missing_code)
-    share(crew, codes.shape[0], _walk, (codes, steps, depth, out))
+    share(crew, codes.shape[0], _walk, (codes, steps, subset, missing_code, depth, out))

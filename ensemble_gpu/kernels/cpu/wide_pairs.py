@@ -75,18 +75,6 @@ def _add_tile(size, words, lanes, start, n, rows, width, cells):
 
 
 @inner
-def _unpack_plane(cells, k, size, g, h):
-    """g, h += the two halves of the sums of plane k of a group."""
-    width = g.shape[1]
-    for lane in range(g.shape[0]):
-        for code in range(width):
-            packed = cells[(lane * width + code) * size + k]
-            low = packed & np.int64(0xFFFFFFFF)
-            h[lane, code] += low
-            g[lane, code] += (packed - low) >> np.int64(32)
-
-
-@inner
 def _add_units(worker, first, last, words, n_features, groups, q, sums):
     width = sums.shape[5]
     rows = np.empty(PACK_ROWS * MOST_PLANES, dtype=np.int64)
@@ -108,11 +96,13 @@ def _add_units(worker, first, last, words, n_features, groups, q, sums):
                 add_rows(words[tile], lanes, start, start + n, q[plane], alone)
                 unpack(alone, sums[worker, plane, 0, tile], sums[worker, plane, 1, tile])
                 continue
-            cells[: LANES * width * size].fill(0)
-            _add_tile(size, words[tile], lanes, start, n, rows, width, cells)
+            used = cells[: LANES * width * size]
+            used.fill(0)
+            _add_tile(size, words[tile], lanes, start, n, rows, width, used)
+            planes = used.reshape((LANES, width, size))
             for k in range(size):
                 own = sums[worker, plane + k]
-                _unpack_plane(cells, k, size, own[0, tile], own[1, tile])
+                unpack(planes[:, :, k], own[0, tile], own[1, tile])
 
 
 @kernel

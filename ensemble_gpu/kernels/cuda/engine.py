@@ -48,22 +48,13 @@ from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS
-from ensemble_gpu.kernels.protocol import (
-    LEFT,
-    RIGHT,
-    Codes,
-    Cut,
-    GradientPass,
-    Layout,
-    PackedTables,
-    Ruler,
-    Slots,
-    code_width,
-    no_counts,
-)
+from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, Layout, code_width, no_counts
 from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
+from ensemble_gpu.kernels.residuals import Ruler, Slots
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 

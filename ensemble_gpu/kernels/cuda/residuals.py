@@ -8,8 +8,8 @@ import numpy as np
 
 from ensemble_gpu.kernels.cuda.device import Device
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
-from ensemble_gpu.kernels.protocol import Ruler, Slots
 from ensemble_gpu.kernels.reference import residuals
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 
 
 def ranked(

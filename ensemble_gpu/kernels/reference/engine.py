@@ -15,22 +15,15 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential
 from ensemble_gpu.kernels.edges import cut_positions, sample_positions
-from ensemble_gpu.kernels.protocol import (
-    Codes,
-    Cut,
-    GradientPass,
-    Layout,
-    PackedTables,
-    Ruler,
-    Slots,
-    code_width,
-    no_counts,
-)
+from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.protocol import Codes, Cut, Layout, code_width, no_counts
 from ensemble_gpu.kernels.reference import residuals, rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.sparse import encode as encode_sparse
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of the sample that are sorted at once: bounds the memory that gaps take on a device.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.kernels.protocol import Ruler, Slots
 from ensemble_gpu.kernels.reference.trees.grower import sums_by
+from ensemble_gpu.kernels.residuals import Ruler, Slots
 
 
 def _slots_of_rows(slots: Slots, where: Where) -> Any:

@@ -11,7 +11,8 @@ import pytest
 
 from ensemble_gpu.kernels.cuda import histogram
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Codes, Layout, PackedTables
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Codes, Layout
+from ensemble_gpu.kernels.tables import PackedTables
 from tests.cuda.simulator.problems import (
     assert_equal_states,
     criterion,

@@ -30,16 +30,21 @@ def fitted(engine: str, X: np.ndarray, y: np.ndarray, weights: Any, **parameters
     return model
 
 
-@pytest.mark.parametrize("variant", ["real", "gentle", "discrete"])
+# Every variant with two classes and more, with missing values of either handling, and weights.
 @pytest.mark.parametrize(
-    ("n_classes", "missing", "handling", "weighted"),
+    ("variant", "n_classes", "missing", "handling", "weighted"),
     [
-        (2, 0.0, "abstain", False),
-        (2, 0.2, "abstain", True),
-        (2, 0.2, "learn", False),
-        (5, 0.0, "abstain", True),
-        (5, 0.2, "learn", True),
-        (7, 0.9, "abstain", False),
+        ("real", 2, 0.0, "abstain", False),
+        ("real", 2, 0.2, "abstain", True),
+        ("real", 5, 0.2, "learn", True),
+        ("real", 7, 0.9, "abstain", False),
+        ("gentle", 2, 0.2, "learn", False),
+        ("gentle", 5, 0.0, "abstain", True),
+        ("gentle", 7, 0.9, "abstain", False),
+        ("discrete", 2, 0.2, "abstain", True),
+        ("discrete", 2, 0.2, "learn", False),
+        ("discrete", 5, 0.2, "learn", True),
+        ("discrete", 5, 0.0, "abstain", True),
     ],
 )
 def test_fit_equals_the_cpu_fit(

@@ -10,7 +10,7 @@ import pytest
 
 from ensemble_gpu.kernels.cuda import limits
 from ensemble_gpu.kernels.cuda.trees import sums
-from ensemble_gpu.kernels.protocol import PackedTables
+from ensemble_gpu.kernels.tables import PackedTables
 from tests.cuda.simulator.problems import cuda_engine
 from tests.cuda.simulator.test_signatures import LEAF_ONLY
 

@@ -15,7 +15,7 @@ NAMES = ["real", "SAMME", "gram, features drawn", "newton, rows and features dra
 def test_replayed_rounds_leave_the_state_that_the_run_had(name: str) -> None:
     estimator, n_classes = FITS[name]
     estimator = type(estimator)(**estimator.get_params(deep=False)).set_params(max_bins=6)
-    data = problem(n_classes, n=40)
+    data = problem(n_classes, n=24)
     with use_engine("cuda"):
         make = plans(estimator, *data)
         whole, resumed = whole_and_resumed(make, 4)

@@ -13,7 +13,8 @@ from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.cuda.trees import best, partition, splits, sums
 from ensemble_gpu.kernels.cuda.trees import evaluate as forests
 from ensemble_gpu.kernels.cuda.trees.words import MOST_CELLS
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, PackedTables
+from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut
+from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import (
     GINI,
     LEAF,

@@ -11,7 +11,7 @@ import pytest
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu import engine as cpu_engine
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.kernels.protocol import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from ensemble_gpu.losses import Hinge, Huber, Logistic, LogitBoost, Multinomial, Poisson
 from tests.kernels.cpu.test_losses import WITH_KERNEL

@@ -11,7 +11,6 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row
 from ensemble_gpu.kernels.cpu.memory import kept_array, scratch_array
 from ensemble_gpu.kernels.cpu.sharing import ALONE
-from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.cpu.trees import (
     class_splits,
     pair_runs,
@@ -35,7 +34,6 @@ from ensemble_gpu.kernels.protocol import Codes
 from ensemble_gpu.kernels.tree_protocol import (
     GINI,
     VARIANCE,
-    CodeTree,
     Frontier,
     Sample,
     SplitRule,
@@ -318,11 +316,3 @@ class CpuGrower:
         out = np.zeros(len(nodes), dtype=bool)
         partition.pure(self.order, self.target, self.start[nodes], self.stop[nodes], out)
         return out
-
-
-def leaves(codes: Codes, tree: CodeTree, run: Run) -> np.ndarray:
-    """The leaf of every row of the matrix."""
-    out = np.empty(codes.n_rows, dtype=np.int64)
-    arrays = tree.feature, tree.bin, tree.missing_left, tree.left, tree.right, tree.subset
-    run.call(partition.leaves, by_row(codes), arrays, codes.width - 1, out)
-    return out

@@ -7,7 +7,6 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.host.records import BIN, FEATURE, MISSING_LEFT
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.tree_protocol import LEAF
 
 
 @inner
@@ -195,26 +194,3 @@ def pure(order, target, starts, stops, out):
             if target[order[t]] != target[order[starts[i]]]:
                 out[i] = False
                 break
-
-
-@inner
-def _find_leaves(worker, start, stop, codes, tree, missing_code, out):
-    feature, last_bin, missing_left, left, right, subset = tree
-    for row in range(np.uint64(start), np.uint64(stop)):
-        node = np.uint64(0)
-        f = feature[node]
-        while f != LEAF:
-            code, cut = np.int64(codes[row, np.uint64(f)]), np.int64(last_bin[node])
-            if cut >= 0:  # no branch on the code: nobody can guess it
-                to_left = (code <= cut) | ((code == missing_code) & missing_left[node])
-            else:
-                to_left = _goes_left(code, cut, missing_left[node], missing_code, subset[node])
-            node = np.uint64(left[node] if to_left else right[node])
-            f = feature[node]
-        out[row] = node
-
-
-@kernel
-def leaves(crew, codes, tree, missing_code, out):
-    """The leaf of every row of the matrix; `tree` are the arrays of a CodeTree."""
-    share(crew, codes.shape[0], _find_leaves, (codes, tree, missing_code, out))
