@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils import get_tags
-
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.boosting.calibration import learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.plans import (
@@ -26,7 +23,6 @@ from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.learners.classifier import check_variant
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import best_scale
-from ensemble_gpu.model.committee import Committee
 from ensemble_gpu.model.link import probabilities
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
@@ -206,22 +202,6 @@ class AdaBoostClassifier(BoostedClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            learner = get_tags(self.estimator).input_tags
-            tags.input_tags.allow_nan &= learner.allow_nan
-            tags.input_tags.sparse &= learner.sparse
-        return tags
-
-    @property
-    def estimators_(self) -> list[Any]:
-        """The fitted learners of the rounds in the model."""
-        model = getattr(self, "model_", None)
-        if not isinstance(model, Committee):
-            raise AttributeError("estimators_ are there after a fit with an estimator.")
-        return list(model.learners)
-
     def _check_parameters(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
         check_choice("multiclass", self.multiclass, MULTICLASS)
@@ -245,28 +225,6 @@ class AdaBoostClassifier(BoostedClassifier):
     @property
     def _calibrates(self) -> bool:
         return self.estimator is None if self.calibrate is None else bool(self.calibrate)
-
-    def _feature_parameter(self, name: str) -> Any:
-        """An estimator's features are its own affair, unless it can be told of categories."""
-        given = getattr(self, name, None)
-        if name != "categorical_features" or self.estimator is None or given is None:
-            return given
-        parameters = self.estimator.get_params(deep=False)
-        if isinstance(given, str):
-            return given if parameters.get(name) is not None else None
-        if name not in parameters:
-            raise ValueError(
-                f"categorical_features is {given!r}, but estimator "
-                f"{type(self.estimator).__name__} takes none; categorical_features must be None "
-                "for it."
-            )
-        return given
-
-    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        X, home, where, dtype = super()._inputs(X)
-        if isinstance(self.model_, Committee):  # its learners were fitted to codes
-            X = encode(X, self._categories.values, where)
-        return X, home, where, dtype
 
     def _kept_data(self, data: TrainingData) -> TrainingData | None:
         return data if self._calibrates else None

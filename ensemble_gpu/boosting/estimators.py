@@ -94,6 +94,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         *,
         stump: str = "real",
         multiclass: str = AUTO,
+        estimator: Any = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
@@ -125,6 +126,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         self.loss = loss
         self.stump = stump
         self.multiclass = multiclass
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
@@ -169,7 +171,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
 
         Other losses have strategies of their own for stumps that classes share.
         """
-        if self.multiclass != AUTO:
+        if self.multiclass != AUTO or self.estimator is not None:
             return self.multiclass
         logistic = isinstance(classification_loss(self.loss, 2), Logistic | LogitBoost)
         stumps = splits_once(self.max_depth, self.max_leaf_nodes)
@@ -181,6 +183,16 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
+        if self.estimator is not None:
+            return self._given_plan(
+                data,
+                loss,
+                lambda rows, descent, learner: classification_plan(
+                    rows, data.where, loss, n_classes, descent, learner
+                ),
+                self._n_outputs(),
+                self.multiclass,
+            )
         each = n_classes > 2 and self._form() == "each"
         votes = self.stump == "discrete"
         descent = self._descent(data, loss, votes, n_classes if each else 1)
@@ -258,6 +270,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         loss: str | Loss = "squared",
         *,
         quantile: float | Sequence[float] | None = None,
+        estimator: Any = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
@@ -287,6 +300,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
     ) -> None:
         self.loss = loss
         self.quantile = quantile
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
@@ -381,6 +395,15 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
+        if self.estimator is not None:
+            return self._given_plan(
+                data,
+                loss,
+                lambda rows, descent, learner: regression_plan(
+                    rows, data.where, loss, descent, learner
+                ),
+                self._n_outputs(),
+            )
         descent = self._descent(data, loss, votes=False)
 
         def one(binned: Binned, descent: DescentParameters) -> Plan:

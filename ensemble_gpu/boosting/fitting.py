@@ -32,6 +32,7 @@ from ensemble_gpu.boosting.watching import (
     Validation,
     call_callbacks,
 )
+from ensemble_gpu.boosting.with_estimator import TakesEstimator
 from ensemble_gpu.data.parameters import (
     check_choice,
     check_flag,
@@ -41,7 +42,6 @@ from ensemble_gpu.data.parameters import (
 )
 from ensemble_gpu.data.rows import Binned, Rows
 from ensemble_gpu.data.sampling import check_seed
-from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     GivenRows,
     TrainingData,
@@ -70,7 +70,7 @@ class Given:
     stop_on: Any
 
 
-class BoostedEstimator(StagedEstimator, CategoricalEstimator):
+class BoostedEstimator(StagedEstimator, TakesEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     n_estimators: int | None

@@ -9,14 +9,17 @@ own (boosting/plans.py). The numbers were found on the tuning sets of bench/qual
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.fitting import BoostedEstimator
+from ensemble_gpu.boosting.given import STEPS_OF_OTHERS, check_given, is_own, learner_of
 from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
+from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.parameters import (
     check_choice,
@@ -40,6 +43,9 @@ PATH, LEAST_RATE, MOST_RATE = 15.0, 0.03, 0.1
 # Rows from which early_stopping="auto" is on.
 AUTO_ROWS = 10_000
 AUTO = "auto"
+
+# From rows, parameters and a learner to what the loop runs on.
+Planner = Callable[[Any, DescentParameters, Any], Plan]
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,15 @@ OF_TREES = Restraint(20, 1e-3, 1.0, 0.8, 0.4)
 OF_STUMPS = Restraint(1, 0.0, 0.0, 1.0, None)
 
 PARAMETERS = """
+    estimator : regressor, classifier, learner of `ensemble_gpu.learners` or None
+        The weak learner; None: stumps and trees. A regressor with scikit-learn's interface is
+        cloned in every round and fitted to -gradient, a classifier to its sign with weights
+        |gradient|; alpha, of either sign, minimises R(f + alpha h). That goes for any loss. One
+        that takes no sample weights is fitted to rows drawn by weight. Several outputs have one
+        regressor in a round where it takes several targets, else one each. The rounds end where h
+        is no direction of descent. An estimator that is not of this package gets arrays of the
+        host (other devices: device="cpu"), and whether it takes NaN is its own affair, unless
+        missing="error". Parameters of stumps and trees are refused beside it.
     n_estimators : int or None, default=None
         Rounds at most. None: {rounds}, or with early stopping {cap:,}, so that it decides.
     learning_rate : float in (0, 1] or None, default=None
@@ -178,7 +193,8 @@ PARAMETERS = """
         `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
-        the best constant as intercept
+        the best constant as intercept; Committee with a regressor or classifier as estimator
+    estimators_ : list of the fitted estimators of the rounds, where one was given
     link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
@@ -228,6 +244,8 @@ class GradientBoosting(BoostedEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
+        if self.estimator is not None:
+            check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0, others=(None,))
         check_integer("n_bags", self.n_bags, 1)
@@ -246,7 +264,7 @@ class GradientBoosting(BoostedEstimator):
 
     def _restraint(self, weight: float = 1.0) -> Restraint:
         """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
-        stumps = splits_once(self.max_depth, self.max_leaf_nodes)
+        stumps = self.estimator is not None or splits_once(self.max_depth, self.max_leaf_nodes)
         given = {f.name: getattr(self, f.name) for f in fields(Restraint)}
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
@@ -304,6 +322,8 @@ class GradientBoosting(BoostedEstimator):
 
     def _resolved_step(self, loss: Loss) -> str:
         """As given, if the loss allows it; else the step that suits the loss best."""
+        if self.estimator is not None and not is_own(self.estimator):
+            return self.step or STEPS_OF_OTHERS[0]
         smooth = self._smooth_step if loss.has_hessian else "line_search"
         step = self.step or (LEAF_STEP if loss.has_leaf_step else smooth)
         if step == "newton" and not loss.has_hessian:
@@ -319,6 +339,14 @@ class GradientBoosting(BoostedEstimator):
                 f"{loss.name!r} step must be {newton}'line_search' or 'constant'."
             )
         return step
+
+    def _given_plan(
+        self, data: TrainingData, loss: Loss, planner: Planner, n_outputs: int, form: str = AUTO
+    ) -> Plan:
+        """What the loop runs on where `estimator` is the weak learner."""
+        descent = self._descent(data, loss, votes=False)
+        rows = data.ordered(keyed=descent.subsample < 1.0)
+        return planner(rows, descent, learner_of(self, data, descent, n_outputs, form))
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
         """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""

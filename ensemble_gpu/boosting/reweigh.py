@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.boosting.rules import round_weights, rule_for
 from ensemble_gpu.boosting.strategy import Plan
-from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import draw_seed
@@ -39,7 +37,7 @@ from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.kernels.host.weights import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.learners.classifier import Member, Members
-from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
+from ensemble_gpu.learners.foreign import seeded_clone, takes_weights, told_of
 from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.committee import Voice, check_reach
@@ -219,14 +217,14 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
             f"{estimator.estimator!r}, whose answers are votes or probabilities."
         )
     where, xp, n_classes = data.where, data.where.xp, len(estimator.classes_)
-    rows = data.rows if data.keep is None else data.rows.take(xp.nonzero(data.keep)[0])
+    rows = data.taking_part()
     rows = Rows(rows.X, xp.astype(rows.target, xp.int64), rows.weights)
     least = 0.5 * _lightest(rows, where) if estimator.variant == "real" else None
     voice = Voice(n_classes, least)
     seed = draw_seed(estimator.random_state)
     rate = estimator._rate
     return Plan(
-        Reweigh(_told_of(data.categories, estimator.estimator), rows, voice, rate, seed, where),
+        Reweigh(told_of(data.categories, estimator.estimator), rows, voice, rate, seed, where),
         Members(voice, estimator.n_features_in_),
         np.zeros(voice.n_outputs),
         np.zeros(voice.n_outputs),
@@ -234,13 +232,6 @@ def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
         CalibratedLoss(voice.link, where),
         cheap_loss=True,
     )
-
-
-def _told_of(categories: Categories, learner: Any) -> Any:
-    """The learner, with the features that are categories where there are any: codes 0, 1, ..."""
-    if not categories.values:
-        return learner
-    return clone(learner).set_params(categorical_features=sorted(categories.values))
 
 
 def _lightest(rows: Rows, where: Where) -> float:

@@ -13,6 +13,8 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ensemble_gpu.data.categories import Categories
+
 METHODS = ("fit", "predict", "get_params")
 
 
@@ -38,7 +40,8 @@ def check_learner(estimator: Any, kinds: tuple[str | None, ...], default: str) -
     found = None if tags is None else tags.estimator_type
     if found not in kinds:
         what = "which does not say what it is" if found is None else f"a {found}"
-        raise TypeError(f"estimator must be a {kind}; got {estimator!r}, {what}.")
+        wanted = " or a ".join(kind for kind in kinds if kind is not None)
+        raise TypeError(f"estimator must be a {wanted}; got {estimator!r}, {what}.")
 
 
 def tags_of(estimator: Any) -> Any:
@@ -49,6 +52,13 @@ def tags_of(estimator: Any) -> Any:
 def takes_weights(estimator: Any) -> bool:
     """Whether `fit` has an argument sample_weight."""
     return has_fit_parameter(estimator, "sample_weight")
+
+
+def told_of(categories: Categories, learner: Any) -> Any:
+    """The learner, with the features that are categories where there are any: codes 0, 1, ..."""
+    if not categories.values:
+        return learner
+    return clone(learner).set_params(categorical_features=sorted(categories.values))
 
 
 def seeded_clone(

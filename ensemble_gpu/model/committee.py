@@ -1,6 +1,7 @@
-"""A committee of classifiers: F(x) = sum over rounds t of alpha_t h_t(x).
+"""A committee of learners: F(x) = c + sum over rounds t of alpha_t h_t(x).
 
-The learners are fitted to classes 0 ... K - 1. The answer h of one is
+c is the intercept, 0 for AdaBoost. Learners of gradients answer with numbers or signs
+(model/answers.py). Those of AdaBoost are fitted to classes 0 ... K - 1. The answer h of one is
 
 a vote         -1 or +1 for two classes; for more, 1 for its class and 0 for the others (SAMME)
 a confidence   h_k = ln p_k - mean_j ln p_j of its probabilities p_k, none below `least`
@@ -21,7 +22,14 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
-from ensemble_gpu.model.base import Model, NoFingerprintError, canonical_bytes, check_length
+from ensemble_gpu.model.answers import Always, Answers, parts
+from ensemble_gpu.model.base import (
+    Model,
+    NoFingerprintError,
+    canonical_bytes,
+    check_length,
+    read_only,
+)
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.link import MARGINS, VOTES
 from ensemble_gpu.model.stages import stages
@@ -50,6 +58,10 @@ class Voice:
     @property
     def n_outputs(self) -> int:
         return self.n_classes if self.n_classes > 2 else 1
+
+    def canonical(self) -> tuple[list[int], list[float]]:
+        """The integers and the floats that say what this is."""
+        return [self.n_classes], [-1.0 if self.least is None else self.least]
 
     @property
     def link(self) -> str:
@@ -93,33 +105,47 @@ class Voice:
 
 
 class Committee(Model):
-    """An immutable weighted sum of fitted classifiers; call it with arrays of any library.
+    """An immutable weighted sum of fitted learners; call it with arrays of any library.
 
     Parameters
     ----------
-    learners : sequence of fitted classifiers, one a round
+    learners : sequence of fitted classifiers or regressors, one a round (or `Each`: one an output)
     alphas : array of their weights
-    voice : Voice
+    voice : Voice or Answers
     n_features : int
+    intercept : array [outputs] or None: zeros
     """
 
     _format = b"ensemble_gpu.Committee.1"
 
     learners: tuple[Any, ...]
     alphas: np.ndarray
-    voice: Voice
+    voice: Voice | Answers
     n_features: int
+    intercept: np.ndarray
 
     def __init__(
-        self, learners: Sequence[Any], alphas: np.ndarray, *, voice: Voice, n_features: int
+        self,
+        learners: Sequence[Any],
+        alphas: np.ndarray,
+        *,
+        voice: Voice | Answers,
+        n_features: int,
+        intercept: np.ndarray | None = None,
     ) -> None:
-        self._assign(learners=tuple(learners), alphas=alphas, voice=voice, n_features=n_features)
-        self.alphas.setflags(write=False)
+        start = np.zeros(voice.n_outputs) if intercept is None else intercept
+        self._assign(
+            learners=tuple(learners),
+            alphas=read_only(alphas, np.float64),
+            voice=voice,
+            n_features=n_features,
+            intercept=read_only(start, np.float64),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "learners": self.learners, "alphas": self.alphas, "voice": self.voice,
-            "n_features": self.n_features,
+            "n_features": self.n_features, "intercept": self.intercept,
         }  # fmt: skip
 
     def __len__(self) -> int:
@@ -131,11 +157,11 @@ class Committee(Model):
 
     @property
     def largest_margin(self) -> float:
-        """The largest F_c - max_{k != c} F_k that the learners allow: sum_t alpha_t times span."""
-        return self.voice.span * float(self.alphas.sum())
+        """The largest F_c - max_{k != c} F_k that the learners allow: span times sum |alpha_t|."""
+        return self.voice.span * float(np.abs(self.alphas).sum())
 
     def __repr__(self) -> str:
-        kinds = Counter(type(learner).__name__ for learner in self.learners)
+        kinds = Counter(type(part).__name__ for learner in self.learners for part in parts(learner))
         names = ", ".join(f"{n} {name}" for name, n in kinds.items()) or "no learners"
         return f"Committee({names}; {self.n_features} features, {self.n_outputs} output(s))"
 
@@ -147,20 +173,18 @@ class Committee(Model):
             self.alphas[:n_rounds].copy(),
             voice=self.voice,
             n_features=self.n_features,
+            intercept=self.intercept,
         )
 
     def _canonical(self) -> Iterator[bytes]:
-        least = -1.0 if self.voice.least is None else self.voice.least
-        yield canonical_bytes([self.n_features, self.voice.n_classes, len(self)])
-        yield canonical_bytes([least, *self.alphas])
+        integers, floats = self.voice.canonical()
+        yield canonical_bytes([self.n_features, *integers, len(self)])
+        yield canonical_bytes([*floats, *self.alphas])
+        if self.intercept.any():
+            yield canonical_bytes(self.intercept)
         for learner in self.learners:
-            own = getattr(getattr(learner, "model_", None), "fingerprint", None)
-            if own is None:
-                raise NoFingerprintError(
-                    f"{type(learner).__name__} has no fingerprint; estimators of this package have."
-                )
-            yield canonical_bytes(np.array(learner.classes_, dtype=np.int64))
-            yield own().encode()
+            for part in parts(learner):
+                yield from _canonical_part(part)
 
     def __call__(self, X: Any, n_jobs: int | None = None) -> Any:
         """F(X) as float64 [n, outputs], in the namespace and on the device of X.
@@ -174,9 +198,25 @@ class Committee(Model):
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         for learner in self.learners[:1]:
-            check_reach(learner, where)
+            check_reach(parts(learner)[0], where)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
+        total = total + where.put(self.intercept)[None, :]
         for first, last in stages(rounds, len(self)):
             for t in range(first, last):
                 total = total + float(self.alphas[t]) * self.voice(self.learners[t], X, where)
             yield source.hand_over(total + 0.0)  # a copy: the caller may write to it
+
+
+def _canonical_part(learner: Any) -> Iterator[bytes]:
+    """The labels of a classifier, and the fingerprint of what was learnt."""
+    if isinstance(learner, Always):
+        yield canonical_bytes([learner.label])
+        return
+    own = getattr(getattr(learner, "model_", None), "fingerprint", None)
+    if own is None:
+        raise NoFingerprintError(
+            f"{type(learner).__name__} has no fingerprint; estimators of this package have."
+        )
+    if hasattr(learner, "classes_"):
+        yield canonical_bytes(np.array(learner.classes_, dtype=np.int64))
+    yield own().encode()
