@@ -7,6 +7,8 @@ from typing import Any
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.calibration import learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
+from ensemble_gpu.boosting.given import is_own
+from ensemble_gpu.boosting.own import check_own, own_plan
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
     classification_plan,
@@ -208,8 +210,11 @@ class AdaBoostClassifier(BoostedClassifier):
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         if self.calibrate is not None:
             check_flag("calibrate", self.calibrate)
-        if self.estimator is not None:
+        if is_own(self.estimator):
+            check_own(self.estimator, self.variant)
+        elif self.estimator is not None:
             check_variant(self.estimator, self.variant)
+        if self.estimator is not None:
             if self.multiclass != "shared":
                 raise ValueError(
                     "multiclass='single' is for stumps (estimator=None); estimator is "
@@ -242,6 +247,8 @@ class AdaBoostClassifier(BoostedClassifier):
         return probabilities(F, self.link_, where, scale)
 
     def _plan(self, data: TrainingData) -> Plan:
+        if is_own(self.estimator):
+            return own_plan(self, data)
         if self.estimator is not None:
             return reweigh_plan(self, data)
         n_classes = len(self.classes_)

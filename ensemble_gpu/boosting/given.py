@@ -63,14 +63,17 @@ def learner_of(
     boosting: Any, data: TrainingData, descent: DescentParameters, n_outputs: int, form: str
 ) -> GradientLearner | Directions:
     """The learner of the rounds; `form` says what several outputs have in a round."""
-    estimator, rows = boosting.estimator, data.taking_part()
+    estimator = boosting.estimator
     if is_own(estimator):
-        most = boosting.max_bins or MAX_BINS_LIMIT
-        return estimator.gradient_learner(
-            LearnerRows(
-                data.engine, rows.X, rows.target, rows.weights, data.where, n_outputs,
-                descent.n_rounds, most, descent.seed,
-            )
-        )  # fmt: skip
+        return estimator.gradient_learner(learner_rows(boosting, data, n_outputs, descent.seed))
     told = told_of(data.categories, estimator)
-    return Directions(told, rows, data.where, n_outputs, form, descent.seed)
+    return Directions(told, data.taking_part(), data.where, n_outputs, form, descent.seed)
+
+
+def learner_rows(boosting: Any, data: TrainingData, n_outputs: int, seed: int) -> LearnerRows:
+    """What a learner of this package is made from."""
+    rows, most = data.taking_part(), boosting.max_bins or MAX_BINS_LIMIT
+    return LearnerRows(
+        data.engine, rows.X, rows.target, rows.weights, data.where, n_outputs, boosting._n_rounds,
+        most, seed, getattr(boosting, "classes_", None),
+    )  # fmt: skip

@@ -29,8 +29,9 @@ from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.category_sets import CategorySets
 from ensemble_gpu.boosting.descend import Descend
 from ensemble_gpu.boosting.gradients import Gradients
-from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
+from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, IntegerTargets, integer_targets
 from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.pool_gram import PoolGram
 from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
@@ -47,6 +48,7 @@ from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout, WeightRule
 from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.each import EachOutput, each_output
+from ensemble_gpu.learners.pool import PoolVoters
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
 from ensemble_gpu.learners.stump_forest import StumpForest
@@ -298,35 +300,38 @@ def _plan(
     learner or loss: rebuild.
     """
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    strategy: Gram | Rebuild | Descend
+    strategy: Gram | PoolGram | Rebuild | Descend
     if isinstance(learner, Directions):
         problem = _problem(rows, loss, n_outputs, scale)
         strategy = Descend(
             rows.engine, learner, problem, descent.step, descent.learning_rate,
             _sampling(rows, descent),
         )  # fmt: skip
-    elif squared and type(learner) is Stumps:
+    elif squared and isinstance(learner, Stumps):
         strategy = _gram(rows, n_outputs, descent, learner)
+    elif squared and isinstance(learner, PoolVoters):
+        strategy = PoolGram(_targets(rows, n_outputs), learner.finder, descent.learning_rate)
     else:
         if squared and isinstance(learner, Trees | EachOutput):
             descent = replace(descent, step="newton")  # its best step is 1
         strategy = _rebuild(rows, loss, n_outputs, scale, descent, learner)
-    start = strategy.intercept
-    return Plan(
-        strategy, learner, start, start, loss.link_name, mean_loss, isinstance(strategy, Gram)
-    )
+    start, cheap = strategy.intercept, isinstance(strategy, Gram | PoolGram)
+    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
 
 
-def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner: Stumps) -> Gram:
+def _targets(rows: OrderedRows, n_outputs: int) -> IntegerTargets:
     engine, y = rows.engine, rows.target if n_outputs > 1 else rows.target[None, :]
     offset = _offset(rows)
     y = y if offset is None else y - offset
     weights = integer_weights(rows.weights, WEIGHT_BITS, engine)
-    targets = integer_targets(y, weights, engine, intercept=offset is None)
+    return integer_targets(y, weights, engine, intercept=offset is None)
+
+
+def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner: Stumps) -> Gram:
     return Gram(
-        engine,
+        rows.engine,
         learner.matrix.codes,
-        targets,
+        _targets(rows, n_outputs),
         learner.search,
         descent.learning_rate,
         descent.n_rounds,

@@ -386,7 +386,7 @@ class Engine(TreeEngine, Protocol):
         ...
 
     def answer(self, given: Answers, member: int) -> Any:
-        """The answers of one member: int8 [row]."""
+        """The leaf of every row, LEFT for -1, RIGHT for +1, ABSTAIN for 0: a `column` of codes."""
         ...
 
     def quantised(self, logs: Any, bits: int) -> tuple[Any, int]:

@@ -158,7 +158,7 @@ class LearnerRows:
     `X`, `target` (the label's index or a number) and `weights` (None: all equal) are those of the
     rows that take part, in the order of the gradients, where the engine works. The model has
     `n_outputs`, the fit `n_rounds` at most; thresholds come from at most `max_bins` bins; `seed`
-    is what random numbers are drawn from.
+    is what random numbers are drawn from. `classes` are the labels, where targets are classes.
     """
 
     engine: Engine
@@ -170,6 +170,7 @@ class LearnerRows:
     n_rounds: int
     max_bins: int
     seed: int
+    classes: np.ndarray | None = None
 
 
 @runtime_checkable

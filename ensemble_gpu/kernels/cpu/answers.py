@@ -14,7 +14,7 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.threads import Run
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Answers
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Answers
 
 WORD = 64  # rows
 BYTES = 8  # of a word
@@ -116,10 +116,10 @@ def answer_sums(answers: Answers, q: np.ndarray, run: Run) -> np.ndarray:
 
 def answer(answers: Answers, member: int) -> np.ndarray:
     plus, minus = answers.data
-    found = _bits(plus[:, member], answers.n_rows).astype(np.int8)
+    codes = _bits(plus[:, member], answers.n_rows)
     if answers.abstains:
-        return found - _bits(minus[:, member], answers.n_rows).astype(np.int8)
-    return 2 * found - 1
+        codes[(codes | _bits(minus[:, member], answers.n_rows)) == 0] = ABSTAIN
+    return codes
 
 
 def _bits(words: np.ndarray, n: int) -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from ensemble_gpu.kernels.cuda._numba import cuda, kernel
 from ensemble_gpu.kernels.cuda.device import Device, few_blocks
 from ensemble_gpu.kernels.cuda.launch import Shape, launch
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Answers
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Answers
 
 WORD = 64
 
@@ -126,8 +126,8 @@ def answer(answers: Answers, member: int, device: Device) -> Any:
     where, xp = device.where, device.where.xp
     place = where.put(np.arange(WORD, dtype=np.uint64))
     with device.active("answers of a member", 9 * answers.n_rows):
-        sides = []
+        found = []
         for words in answers.data:
             bits = (words[:, member][:, None] >> place[None, :]) & where.full(1, xp.uint64)
-            sides.append(xp.astype(xp.reshape(bits, (-1,))[: answers.n_rows], xp.int8))
-        return sides[RIGHT] - sides[LEFT]
+            found.append(xp.astype(xp.reshape(bits, (-1,))[: answers.n_rows], xp.int32))
+        return ABSTAIN - 2 * found[LEFT] - found[RIGHT]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels import fixedpoint
-from ensemble_gpu.kernels.protocol import Answers
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Answers
 
 # Cells that are multiplied by weights at once.
 CELLS = 1 << 20
@@ -35,6 +35,12 @@ def answer_sums(answers: Answers, q: Any, where: Where) -> np.ndarray:
                 sums = xp.sum(xp.where(chosen, q[plane, :][None, :], none), axis=1)
                 out[plane, side, first:last] = where.host(sums)
     return out
+
+
+def answer(answers: Answers, member: int, where: Where) -> Any:
+    xp, found = where.xp, answers.data[member, :]
+    left, right, neither = (where.full(code, xp.int64) for code in (LEFT, RIGHT, ABSTAIN))
+    return xp.where(found == 0, neither, xp.where(found > 0, right, left))
 
 
 def quantised(logs: Any, bits: int, where: Where) -> tuple[Any, int]:

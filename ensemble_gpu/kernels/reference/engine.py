@@ -136,7 +136,7 @@ class ReferenceEngine:
         return answers.answer_sums(given, q, self.where)
 
     def answer(self, given: Answers, member: int) -> Any:
-        return given.data[member, :]
+        return answers.answer(given, member, self.where)
 
     def quantised(self, logs: Any, bits: int) -> tuple[Any, int]:
         return answers.quantised(logs, bits, self.where)

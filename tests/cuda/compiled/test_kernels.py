@@ -22,7 +22,7 @@ HISTOGRAMS = ("build", "build_wide", "update", "update_wide", "sum_parts", "sum_
 
 TREES = (
     "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "number_rows", "compare",
-    "sum_by", "leaves",
+    "sum_by", "leaves", "digits_of", "count_answers",
 )  # fmt: skip
 
 # Instructions on doubles that the kernels of integers may have: load and test a factor, int to
