@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.given import learner_rows
-from ensemble_gpu.boosting.rules import best_constant, rule_for
+from ensemble_gpu.boosting.plans import (
+    DescentParameters,
+    classification_plan,
+    rescale_plan,
+    worth_of,
+)
+from ensemble_gpu.boosting.redrawn import Redrawn, WeightedRows
+from ensemble_gpu.boosting.rules import AdaBoostRule, best_constant, rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.votes import Votes
-from ensemble_gpu.data.rows import OrderedRows
+from ensemble_gpu.data.integers import weight_of_one
+from ensemble_gpu.data.matrix import BinnedMatrix, sort_by_class
+from ensemble_gpu.data.rows import OrderedRows, bin_by
 from ensemble_gpu.data.sampling import draw_seed
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
+from ensemble_gpu.kernels.protocol import Layout
+from ensemble_gpu.learners.generated import DerivedTables, Generated, RedrawnTables, Source
+from ensemble_gpu.learners.votes import Voters
+from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import CalibratedLoss
 
 
@@ -30,25 +45,85 @@ def check_own(estimator: Any, variant: str) -> None:
 
 
 def own_plan(boosting: Any, data: TrainingData) -> Plan:
-    """Votes of a learner that answers -1, 0 or +1, or a class: the discrete variant."""
+    """Stumps on generators, once or anew in every round; or votes, of any other learner."""
+    learner, n_classes = boosting.estimator, len(boosting.classes_)
+    seed = draw_seed(boosting.random_state)
+    if boosting.variant == "logit":
+        return _logit_plan(boosting, data, seed)
+    rule = rule_for(boosting.variant, n_classes)
+    given = learner_rows(boosting, data, rule.n_outputs, seed)
+    if isinstance(learner, Generated) and learner.redraw == "once":
+        return _derived_plan(boosting, data, learner.source(given), rule)
     if data.rows.offset is not None:
         raise ValueError(
             "init_score is for boosting of stumps and trees; estimator is "
-            f"{boosting.estimator!r}, whose answers are votes."
+            f"{learner!r}, whose weights begin equal."
         )
-    n_classes, where = len(boosting.classes_), data.where
-    rule, rows = rule_for("discrete", n_classes), data.ordered()
-    given = learner_rows(boosting, data, rule.n_outputs, draw_seed(boosting.random_state))
-    voters = boosting.estimator.voters(given)
+    rows, rate = data.ordered(), boosting._rate
+    strategy: Votes | Redrawn
+    learner_: Voters | RedrawnTables
+    if isinstance(learner, Generated):
+        if len(rule.group_of) > 1 or boosting.missing == "learn":
+            raise ValueError(
+                "redraw='round' is for two classes or variant='discrete', and for "
+                f"missing='abstain' or 'error'; variant is {boosting.variant!r}, missing is "
+                f"{boosting.missing!r}, y holds {n_classes} classes. Use redraw='once', or "
+                "BoostingClassifier."
+            )
+        learner_ = RedrawnTables(learner.source(given), worth_of(rule))
+        strategy = Redrawn(
+            rows.engine, learner_, _by_class(rows, learner_.source, n_classes), rule, rate
+        )
+    else:
+        learner_ = learner.voters(given)
+        strategy = Votes(rows.engine, learner_, rule, _log_weights(rows), rate)
     return Plan(
-        Votes(rows.engine, voters, rule, _log_weights(rows), boosting._rate),
-        voters,
+        strategy,
+        learner_,
         start=np.zeros(rule.n_outputs),
         constant=best_constant(rule, _shares(rows, n_classes)),
         link=rule.link,
-        loss=CalibratedLoss(rule.link, where),
+        loss=CalibratedLoss(rule.link, data.where),
         cheap_loss=True,
     )
+
+
+def _logit_plan(boosting: Any, data: TrainingData, seed: int) -> Plan:
+    """Newton steps on the logistic loss, as of stumps."""
+    n_classes = len(boosting.classes_)
+    loss = for_classes(LogitBoost(), n_classes)
+    descent = DescentParameters.of(boosting, step="newton")
+    given = learner_rows(boosting, data, 1 if n_classes == 2 else n_classes, seed)
+    learner = boosting.estimator.gradient_learner(given)
+    return classification_plan(data.ordered(), data.where, loss, n_classes, descent, learner)
+
+
+def _derived_plan(
+    boosting: Any, data: TrainingData, source: Source, rule: AdaBoostRule
+) -> Plan:
+    """The rescale strategy on generators as features."""
+    engine, generators = data.engine, source.drawn(0)
+    most = boosting.max_bins or MAX_BINS_LIMIT
+
+    def made(order: Any | None, layout: Layout | None) -> BinnedMatrix:
+        assert layout is not None
+        return source.binned(generators, engine.adopt(order), layout, most)
+
+    binned = bin_by(engine, data.taking_part(), None, made, n_ranges=len(boosting.classes_))
+    plan = rescale_plan(boosting, binned, data.where, rule)
+    tables = DerivedTables(binned.matrix, worth_of(rule), source.grid, generators)
+    return replace(plan, learner=tables)
+
+
+def _by_class(rows: OrderedRows, source: Source, n_classes: int) -> WeightedRows:
+    where = rows.engine.where
+    sorted_ = sort_by_class(rows.target, n_classes, None, where)
+    lightest = 1.0 / rows.n_rows
+    if rows.weights is not None:
+        w = where.host(rows.weights)
+        lightest = weight_of_one(w) / w.max() / math.fsum(w / w.max())
+    logs = where.xp.take(_log_weights(rows), sorted_.rows)
+    return WeightedRows(source.ordered(sorted_.rows), sorted_.starts, logs, lightest)
 
 
 def _log_weights(rows: OrderedRows) -> Any:

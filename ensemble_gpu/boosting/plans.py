@@ -50,7 +50,7 @@ from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.each import EachOutput, each_output
 from ensemble_gpu.learners.pool import PoolVoters
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables
+from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables, Worth
 from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
@@ -153,9 +153,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
     else:
         strategy = _rescale(estimator, engine, prepared, rule, rule.group_of, categories)
 
-    def worth(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
-        return alpha if rule.reports == "weighted error" else -np.log(error)
-
+    worth = worth_of(rule)
     learner: StumpTables | StumpForest = StumpTables(prepared.matrix, worth)
     if categories.values:
         learner = StumpForest(prepared.matrix, categories, worth)
@@ -170,6 +168,15 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         loss=CalibratedLoss(rule.link, where),
         cheap_loss=True,
     )
+
+
+def worth_of(rule: AdaBoostRule) -> Worth:
+    """What a round of AdaBoost is worth: alpha, or -ln Z."""
+
+    def worth(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
+        return alpha if rule.reports == "weighted error" else -np.log(error)
+
+    return worth
 
 
 def _rescale(

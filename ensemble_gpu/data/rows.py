@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,15 +104,33 @@ def bin_rows(
     out to be read row by row. `keyed`: with the rows' keys, for fits that draw rows.
     """
     where = locate(rows.X)
-    order, starts = _order(rows.target, keep, n_ranges, where)
+
+    def made(order: Any | None, layout: Layout | None) -> BinnedMatrix:
+        at = order
+        if at is None:
+            at = where.xp.arange(rows.X.shape[0], device=where.device)
+        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
+
+    return bin_by(engine, rows, keep, made, categories, n_ranges=n_ranges, keyed=keyed)
+
+
+def bin_by(
+    engine: Engine,
+    rows: Rows,
+    keep: Any | None,
+    made: Callable[[Any | None, Layout | None], BinnedMatrix],
+    categories: Categories = NO_CATEGORIES,
+    *,
+    n_ranges: int | None,
+    keyed: bool = False,
+) -> Binned:
+    """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
+    order, starts = _order(rows.target, keep, n_ranges, locate(rows.X))
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
-    at = order
-    if at is None:
-        at = where.xp.arange(rows.X.shape[0], device=where.device)
-    matrix = bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
     return Binned(
-        matrix=matrix, categories=categories, starts=starts, **_ordered(engine, rows, order, keyed)
-    )
+        matrix=made(order, layout), categories=categories, starts=starts,
+        **_ordered(engine, rows, order, keyed),
+    )  # fmt: skip
 
 
 def order_rows(engine: Engine, rows: Rows, keep: Any | None, *, keyed: bool) -> OrderedRows:

@@ -24,6 +24,11 @@ from ensemble_gpu.model.votes import VoteModel, Voter, votes
 CUT = Cut(LEFT, ABSTAIN, ABSTAIN)
 
 
+def column_of(answers: Any, engine: Engine) -> Any:
+    """Answers -1, 0 and +1 (int8 [row]) as a column of codes of the engine."""
+    return engine.answer(engine.pack_answers([answers], answers.shape[0]), 0)
+
+
 class Found(NamedTuple):
     """What a finder has found: which voter, and the sums of the rows answered with -1 and +1.
 
