@@ -214,12 +214,11 @@ class AdaBoostClassifier(BoostedClassifier):
             check_own(self.estimator, self.variant)
         elif self.estimator is not None:
             check_variant(self.estimator, self.variant)
-        if self.estimator is not None:
-            if self.multiclass != "shared":
-                raise ValueError(
-                    "multiclass='single' is for stumps (estimator=None); estimator is "
-                    f"{self.estimator!r}."
-                )
+        if self.estimator is not None and self.multiclass != "shared":
+            raise ValueError(
+                "multiclass='single' is for stumps (estimator=None); estimator is "
+                f"{self.estimator!r}."
+            )
         if self.multiclass == "single" and self.variant not in SINGLE:
             raise ValueError(
                 "multiclass='single' is for variant one of "

@@ -28,7 +28,7 @@ from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import Layout
 from ensemble_gpu.learners.generated import DerivedTables, Generated, RedrawnTables, Source
-from ensemble_gpu.learners.votes import Voters
+from ensemble_gpu.learners.protocol import Learner
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import CalibratedLoss
 
@@ -60,32 +60,42 @@ def own_plan(boosting: Any, data: TrainingData) -> Plan:
             f"{learner!r}, whose weights begin equal."
         )
     rows, rate = data.ordered(), boosting._rate
-    strategy: Votes | Redrawn
-    learner_: Voters | RedrawnTables
     if isinstance(learner, Generated):
-        if len(rule.group_of) > 1 or boosting.missing == "learn":
-            raise ValueError(
-                "redraw='round' is for two classes or variant='discrete', and for "
-                f"missing='abstain' or 'error'; variant is {boosting.variant!r}, missing is "
-                f"{boosting.missing!r}, y holds {n_classes} classes. Use redraw='once', or "
-                "BoostingClassifier."
-            )
-        learner_ = RedrawnTables(learner.source(given), worth_of(rule))
-        strategy = Redrawn(
-            rows.engine, learner_, _by_class(rows, learner_.source, n_classes), rule, rate
-        )
-    else:
-        learner_ = learner.voters(given)
-        strategy = Votes(rows.engine, learner_, rule, _log_weights(rows), rate)
+        return _planned(data, rows, rule, *_redrawn(boosting, rows, learner.source(given), rule))
+    voters = learner.voters(given)
+    strategy = Votes(rows.engine, voters, rule, _log_weights(rows), rate)
+    return _planned(data, rows, rule, strategy, voters)
+
+
+def _planned(
+    data: TrainingData, rows: OrderedRows, rule: AdaBoostRule, strategy: Any, learner: Learner
+) -> Plan:
     return Plan(
         strategy,
-        learner_,
+        learner,
         start=np.zeros(rule.n_outputs),
-        constant=best_constant(rule, _shares(rows, n_classes)),
+        constant=best_constant(rule, _shares(rows, max(2, rule.n_outputs))),
         link=rule.link,
         loss=CalibratedLoss(rule.link, data.where),
         cheap_loss=True,
     )
+
+
+def _redrawn(
+    boosting: Any, rows: OrderedRows, source: Source, rule: AdaBoostRule
+) -> tuple[Redrawn, RedrawnTables]:
+    """Stumps on generators of every round's own."""
+    n_classes = len(boosting.classes_)
+    if len(rule.group_of) > 1 or boosting.missing == "learn":
+        raise ValueError(
+            "redraw='round' is for two classes or variant='discrete', and for "
+            f"missing='abstain' or 'error'; variant is {boosting.variant!r}, missing is "
+            f"{boosting.missing!r}, y holds {n_classes} classes. Use redraw='once', or "
+            "BoostingClassifier."
+        )
+    tables = RedrawnTables(source, worth_of(rule))
+    weighted = _by_class(rows, source, n_classes)
+    return Redrawn(rows.engine, tables, weighted, rule, boosting._rate), tables
 
 
 def _logit_plan(boosting: Any, data: TrainingData, seed: int) -> Plan:
@@ -98,9 +108,7 @@ def _logit_plan(boosting: Any, data: TrainingData, seed: int) -> Plan:
     return classification_plan(data.ordered(), data.where, loss, n_classes, descent, learner)
 
 
-def _derived_plan(
-    boosting: Any, data: TrainingData, source: Source, rule: AdaBoostRule
-) -> Plan:
+def _derived_plan(boosting: Any, data: TrainingData, source: Source, rule: AdaBoostRule) -> Plan:
     """The rescale strategy on generators as features."""
     engine, generators = data.engine, source.drawn(0)
     most = boosting.max_bins or MAX_BINS_LIMIT

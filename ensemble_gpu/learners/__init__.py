@@ -4,5 +4,6 @@ from ensemble_gpu.learners.balls import Balls
 from ensemble_gpu.learners.boxes import Boxes
 from ensemble_gpu.learners.half_spaces import HalfSpaces
 from ensemble_gpu.learners.pool import Pool
+from ensemble_gpu.learners.rectangles import Rectangles
 
-__all__ = ["Balls", "Boxes", "HalfSpaces", "Pool"]
+__all__ = ["Balls", "Boxes", "HalfSpaces", "Pool", "Rectangles"]

@@ -132,4 +132,4 @@ def _unchanged(X: Any, before: Any, where: Where) -> bool:
     if is_sparse(X):
         return X.shape == before.shape and np.array_equal(X.data, before.data, equal_nan=True)
     xp = where.xp
-    return bool(xp.all((X == before) | (xp.isnan(X) & xp.isnan(before))))
+    return bool(xp.all((before == X) | (xp.isnan(X) & xp.isnan(before))))

@@ -124,7 +124,7 @@ class PoolMembers:
 
     def __init__(self, pool: Pool, rows: LearnerRows, *, right: bool) -> None:
         sources = [None] * rows.X.shape[1] if pool.members is None else list(pool.members)
-        self.members = [Member(l, source, rows.classes) for l, source in enumerate(sources)]
+        self.members = [Member(k, source, rows.classes) for k, source in enumerate(sources)]
         self.engine: Engine = rows.engine
         self.signed, self.choose = pool.signed, pool.choose
         columns = self._columns(rows, right)

@@ -108,7 +108,7 @@ class VoteModel(Model):
         check_length("n_rounds", n_rounds)
         used, chosen = np.unique(self.chosen[:n_rounds], return_inverse=True)
         return VoteModel(
-            [self.voters[l] for l in used],
+            [self.voters[k] for k in used],
             chosen,
             self.alphas[:n_rounds],
             n_features=self.n_features,
@@ -135,8 +135,8 @@ class VoteModel(Model):
         for first, last in stages(rounds, self.n_rounds):
             used, of_round = np.unique(self.chosen[first:last], return_inverse=True)
             sums = np.bincount(of_round, self.alphas[first:last], len(used))
-            for l, c in zip(used.tolist(), sums.tolist(), strict=True):
-                total = total + self._votes(self.voters[l], c, X, where)
+            for k, c in zip(used.tolist(), sums.tolist(), strict=True):
+                total = total + self._votes(self.voters[k], c, X, where)
             yield source.hand_over(total + intercept)
 
 

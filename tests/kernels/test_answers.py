@@ -26,7 +26,9 @@ CORNERS = np.array([0, 1, -1, 2**31, -(2**33), 2**62, -(2**63), 2**63 - 1])
 @pytest.mark.parametrize("abstaining", [False, True])
 def test_sums_of_answers_are_those_of_a_matrix_product(make, place, n, members, abstaining):
     rng = np.random.default_rng(n)
-    answers = rng.choice(np.array([-1, 0, 1] if abstaining else [-1, 1], dtype=np.int8), (members, n))
+    answers = rng.choice(
+        np.array([-1, 0, 1] if abstaining else [-1, 1], dtype=np.int8), (members, n)
+    )
     q = rng.integers(-(2**40), 2**40, (2, n))
     q[1, : len(CORNERS)] = CORNERS[:n]
     engine = make()

@@ -292,7 +292,7 @@ BAD = [
     (Pool([TheirTree]), TypeError, r"members\[0\] must be"),
     (Pool([first_sign], signed="yes"), ValueError, "signed must be"),
     (Pool([first_sign], choose="best"), ValueError, "choose must be"),
-    (Pool([lambda X: first_sign(X)[1:]]), ValueError, r"members\[0\] \(function\) must answer once"),
+    (Pool([lambda X: first_sign(X)[1:]]), ValueError, r"members\[0\] .* must answer once"),
     (Pool([first_sign, lambda X: X[:, 0]]), ValueError, r"members\[1\].*must answer -1, 0 or \+1"),
     (Pool([lambda X: X]), ValueError, "Probabilities are no answers"),
     (Pool([lambda X: 1 / 0]), ValueError, r"members\[0\] \(function\) raised ZeroDivisionError"),
@@ -323,7 +323,9 @@ def test_members_that_answer_other_labels_are_refused():
         boosted(Pool([first_sign]), variant="real").fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification is supported by a Pool"):
         boosted().fit(X, np.arange(20) % 3)
-    with pytest.raises(ValueError, match="Only binary classification is supported by estimator Pool"):
+    with pytest.raises(
+        ValueError, match="Only binary classification is supported by estimator Pool"
+    ):
         BoostingClassifier(estimator=Pool([first_sign])).fit(X, np.arange(20) % 3)
     with pytest.raises(ValueError, match=r"works on NumPy arrays"):
         boosted(Pool([TheirTree().fit(X, y)])).fit(DEVICE.put(X), DEVICE.put(y.astype(int)))

@@ -40,15 +40,15 @@ def _sums_of_bytes(q, first, tables):
 def _add_words(words, t, sums):
     """sums[member] += what the tables have for the bits of its word."""
     byte = np.uint64(255)
-    for l in range(words.shape[0]):
-        x = words[l]
+    for member in range(words.shape[0]):
+        x = words[member]
         low = (t[0, x & byte] + t[1, (x >> np.uint64(8)) & byte]) + (
             t[2, (x >> np.uint64(16)) & byte] + t[3, (x >> np.uint64(24)) & byte]
         )
         high = (t[4, (x >> np.uint64(32)) & byte] + t[5, (x >> np.uint64(40)) & byte]) + (
             t[6, (x >> np.uint64(48)) & byte] + t[7, x >> np.uint64(56)]
         )
-        sums[l] += low + high
+        sums[member] += low + high
 
 
 @inner

@@ -78,7 +78,7 @@ def launch_count_answers(shape: Shape, words: Any, digits: Any, sums: Any) -> No
 
 def pack_answers(columns: Iterable[Any], n_rows: int, device: Device) -> Answers:
     """Words [word, member] of the rows answered with +1, and of those answered with -1."""
-    where, xp = device.where, device.where.xp
+    xp = device.where.xp
     with device.active(f"answers of members for {n_rows} rows", n_rows):
         pairs = []
         for column in columns:
