@@ -27,7 +27,7 @@ class Member:
 
     def __str__(self) -> str:
         if self.source is None:
-            return f"column {self.number} of X"
+            return f"column {self.number} of the answers"
         return f"members[{self.number}] ({type(self.source).__name__})"
 
     @property
@@ -126,6 +126,22 @@ class Member:
                 f"{self} has no fingerprint; estimators of this package and columns of X have."
             )
         return canonical_bytes([self.number]) + own().encode()
+
+
+@dataclass(frozen=True)
+class AnswersOnly:
+    """A member of which only answers for the training rows are known: column `number` of them."""
+
+    number: int
+
+    def __call__(self, X: Any, where: Where) -> Any:
+        raise ValueError(
+            "The pool was given answers for the training rows, and no members to ask about X: call "
+            "model_.of_answers(answers) with the members' answers for these rows."
+        )
+
+    def canonical(self) -> bytes:
+        return canonical_bytes([self.number])
 
 
 def _unchanged(X: Any, before: Any, where: Where) -> bool:

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ensemble_gpu.arrays.namespace import is_array
+from ensemble_gpu.arrays.namespace import NUMPY, check_same_place, is_array
 from ensemble_gpu.data.parameters import check_choice, check_flag
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Answers, Engine
-from ensemble_gpu.learners.members import Member
+from ensemble_gpu.learners.members import AnswersOnly, Member
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.votes import ClassVoters, Found, GradientVoters, Voters
 
@@ -38,11 +38,13 @@ class Pool(BaseEstimator):
 
     Parameters
     ----------
-    members : list, or None
+    members : list, array, or None
         Classifiers that are fitted already, which answer labels of y; or functions of X, which
         answer -1, 0 (no answer) or +1, for three or more classes labels (NaN: no answer). None:
-        the columns of X are the members, a matrix of such answers. Clones of a pool share its
-        members.
+        the columns of X are the members, a matrix of such answers. An array [n, members] of X's
+        library, such as int8: the answers -1, 0, +1 for the training rows; `model_.coefficients`
+        and `model_.of_answers` are then what a fit is good for, as nobody can be asked about other
+        rows. Clones of a pool share its members.
     signed : bool, default=False
         Whether a member may be taken with its answers reversed: coefficients of either sign.
     choose : {"edge", "Z"}, default="edge"
@@ -79,10 +81,17 @@ class Pool(BaseEstimator):
         members = self.members
         if members is None:
             return
-        if is_array(members) or not isinstance(members, list | tuple):
+        if is_array(members):
+            if members.ndim != 2 or members.shape[1] == 0:
+                raise ValueError(
+                    "members must have shape (rows, members) where they are answers; got "
+                    f"{tuple(members.shape)}."
+                )
+            return
+        if not isinstance(members, list | tuple):
             raise TypeError(
-                "members must be a list of fitted classifiers and functions, or None where the "
-                f"columns of X are their answers (fit(answers, y)); got {type(members).__name__}."
+                "members must be a list of fitted classifiers and functions, an array of their "
+                f"answers, or None for the columns of X; got {type(members).__name__}."
             )
         if not members:
             raise ValueError("members must hold a classifier or a function at least; got none.")
@@ -123,12 +132,19 @@ class PoolMembers:
     """A pool's answers for the training rows, or which of them are right (a Finder)."""
 
     def __init__(self, pool: Pool, rows: LearnerRows, *, right: bool) -> None:
-        sources = [None] * rows.X.shape[1] if pool.members is None else list(pool.members)
+        given = pool.members
+        self.only_answers, asked = is_array(given), rows.X
+        if self.only_answers:
+            asked = _checked_answers(given, rows)
+        n_columns = asked.shape[1]
+        sources = given if isinstance(given, list | tuple) else [None] * n_columns
         self.members = [Member(k, source, rows.classes) for k, source in enumerate(sources)]
+        self.asked = asked
         self.engine: Engine = rows.engine
         self.signed, self.choose = pool.signed, pool.choose
         columns = self._columns(rows, right)
         self.packed: Answers = rows.engine.pack_answers(columns, rows.X.shape[0])
+        del self.asked
 
     def _columns(self, rows: LearnerRows, right: bool) -> Iterator[Any]:
         """int8 [row] of one member after the other: answers, or +1 where right and -1 where not."""
@@ -136,7 +152,7 @@ class PoolMembers:
         several = rows.classes is not None and len(rows.classes) > 2
         one = where.full(1, xp.int64)
         for member in self.members:
-            found = member(rows.X, where)
+            found = member(self.asked, where)
             if right and several:
                 voted = xp.where(found == rows.target, one, -one)
                 found = xp.where(found < 0, where.full(0, xp.int64), voted)
@@ -144,8 +160,8 @@ class PoolMembers:
                 found = found * (2 * xp.astype(rows.target, xp.int64) - 1)
             yield self.engine.adopt(xp.astype(found, xp.int8))
 
-    def voter(self, key: int) -> Member:
-        return self.members[key]
+    def voter(self, key: int) -> Member | AnswersOnly:
+        return AnswersOnly(key) if self.only_answers else self.members[key]
 
     def rights(self, key: int) -> Any:
         return self.engine.answer(self.packed, key)
@@ -201,6 +217,20 @@ class PoolMembers:
         sign = np.zeros(N_LEAVES, dtype=np.int64)
         sign[[LEFT, RIGHT, ABSTAIN]] = -1, 1, 0
         return self.edges(xp.take(where.put(sign), self.answers(key)) * weights)
+
+
+def _checked_answers(given: Any, rows: LearnerRows) -> Any:
+    """A matrix of answers, as the engine sees X, its columns side by side in memory."""
+    n, several = rows.X.shape[0], rows.classes is not None and len(rows.classes) > 2
+    if given.shape[0] != n or several:
+        raise ValueError(
+            f"members must be answers -1, 0, +1 for the {n} rows that take part, of two classes; "
+            f"got an array of shape {tuple(given.shape)}"
+            + (f" for {len(rows.classes or ())} classes." if several else ".")
+        )
+    view = rows.engine.view(given)
+    check_same_place(rows.where, members=view)
+    return np.asfortranarray(view) if rows.where is NUMPY else view
 
 
 class PoolVoters(GradientVoters):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
@@ -126,6 +126,17 @@ class VoteModel(Model):
         for voter, c in zip(self.voters, self.coefficients.tolist(), strict=True):
             total = total + self._votes(voter, c, X, where)
         return source.hand_over(total + where.put(self.intercept)[None, :])
+
+    def of_answers(self, answers: Any) -> Any:
+        """F of rows whose answers -1, 0, +1 are known: [n, members of the pool], n outputs are 1.
+
+        As `__call__` of an X, for a pool that was given as a matrix.
+        """
+        where = locate(answers)
+        total = where.zeros((answers.shape[0], 1), where.xp.float64)
+        for voter, c in zip(self.voters, self.coefficients.tolist(), strict=True):
+            total = total + votes(answers[:, voter.number], c, 1, where)
+        return total + where.put(self.intercept)[None, :]
 
     def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""

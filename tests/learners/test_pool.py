@@ -195,6 +195,20 @@ def test_classifiers_and_functions_are_asked_for_labels_and_signs():
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
 
 
+def test_a_matrix_of_answers_is_a_pool_without_members():
+    G, y = answers(zeros=0.1)
+    X = np.zeros((len(y), 1))
+    for matrix in (G, G.astype(np.int8)):
+        fit = boosted(Pool(matrix, signed=True)).fit(X, y)
+        columns = boosted().fit(G, y)
+        np.testing.assert_array_equal(fit.alphas_, columns.alphas_)
+        np.testing.assert_array_equal(fit.model_.of_answers(G), columns.model_(G))
+    with pytest.raises(ValueError, match="no members to ask about X"):
+        fit.predict(X)
+    there = boosted(Pool(DEVICE.put(G), signed=True)).fit(DEVICE.put(X), DEVICE.put(y))
+    assert there.model_ == fit.model_
+
+
 def test_several_classes_are_answered_with_labels():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(240, 3))
@@ -287,7 +301,10 @@ def test_scikit_learns_checks_pass():
 
 BAD = [
     (Pool([]), ValueError, "members must hold"),
-    (Pool(np.ones((4, 2))), TypeError, "members must be a list"),
+    (Pool("all"), TypeError, "members must be a list"),
+    (Pool(np.ones((4, 2))), ValueError, "members must be answers .* for the 40 rows"),
+    (Pool(np.ones((40, 0))), ValueError, "members must have shape"),
+    (Pool(np.full((40, 2), 0.5)), ValueError, "column 0 of the answers must answer -1, 0 or"),
     (Pool([first_sign, 3]), TypeError, r"members\[1\] must be"),
     (Pool([TheirTree]), TypeError, r"members\[0\] must be"),
     (Pool([first_sign], signed="yes"), ValueError, "signed must be"),
@@ -298,7 +315,7 @@ BAD = [
     (Pool([lambda X: 1 / 0]), ValueError, r"members\[0\] \(function\) raised ZeroDivisionError"),
     (Pool([lambda X: X.fill(0.0)]), ValueError, r"members\[0\] \(function\) raised ValueError"),
     (Pool([TheirTree()]), ValueError, r"members\[0\] \(DecisionTreeClassifier\) raised NotFitted"),
-    (Pool(None), ValueError, "column 0 of X must answer"),
+    (Pool(None), ValueError, "column 0 of the answers must answer"),
 ]  # fmt: skip
 
 
