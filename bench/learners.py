@@ -95,8 +95,9 @@ def pool(options: argparse.Namespace) -> list[list[str]]:
     added = max(0, peak() - before)
     floats = G.astype(np.float32)
     times = timed(options.repeats, lambda: fit.fit(X, y), lambda: by_hand(floats, y, rounds))
-    return [line("pool", f"{n:,} rows x {members:,} members, {rounds} rounds", times, "NumPy", 3.0)
-            + [f"{added / G.size + 1.0:.2f} bytes a cell, the answers included"]]  # fmt: skip
+    work = f"{n:,} rows x {members:,} members, {rounds} rounds"
+    memory = f"{added / G.size + 1.0:.2f} bytes a cell, the answers included"
+    return [[*line("pool", work, times, "NumPy", 3.0), memory]]
 
 
 def half_spaces(options: argparse.Namespace) -> list[list[str]]:

@@ -174,7 +174,8 @@ class Source:
         """Codes of all z: quantiles, some generators at a time."""
         engine, where, u = self.engine, self.where, self.ordered(order)
         n = u.shape[0]
-        at, step = where.xp.arange(n, dtype=where.xp.int64, device=where.device), block_size(n)
+        at = where.xp.arange(n, dtype=where.xp.int64, device=where.device)
+        step = block_size(n, where)
         width = min(max_bins, max(n, 2)) + 1
         parts, gaps = [], []
         for first in range(0, len(generators), step):
@@ -188,7 +189,7 @@ class Source:
         """Codes of all z: evenly spaced thresholds."""
         engine, where = self.engine, self.where
         parts, lows, steps, counts = [], [], [], []
-        step = block_size(u.shape[0])
+        step = block_size(u.shape[0], where)
         for first in range(0, len(generators), step):
             z = generators.take(slice(first, first + step))(u, where)
             low, high = self._ends(z)

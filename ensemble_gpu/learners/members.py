@@ -38,9 +38,13 @@ class Member:
     def __call__(self, X: Any, where: Where) -> Any:
         """Its answers -1, 0, +1, or of three or more classes their numbers, -1 where it abstains.
 
-        int64 [n] in the namespace of X.
+        Integers [n] in the namespace of X.
         """
-        raw = self._shaped(self._asked(X, where), X.shape[0], where)
+        return self.read(self._asked(X, where), X.shape[0], where)
+
+    def read(self, raw: Any, n: int, where: Where) -> Any:
+        """What the member said about n rows, checked."""
+        raw = self._shaped(raw, n, where)
         if not self._answers_labels:
             return self._signs(raw, where)
         assert self.classes is not None
@@ -91,14 +95,14 @@ class Member:
         xp = where.xp
         if where is NUMPY and raw.dtype.kind not in "fiub":
             raise ValueError(f"{self} must answer -1, 0 or +1; got {raw[0]!r}.")
-        raw = where.as_float64(raw)
-        wrong = ~((raw == -1.0) | (raw == 0.0) | (raw == 1.0))
+        raw = raw if raw.dtype == xp.int8 else where.as_float64(raw)
+        wrong = (raw != 0) & (raw != 1) & (raw != -1)
         if bool(xp.any(wrong)):
             raise ValueError(
                 f"{self} must answer -1, 0 or +1; got {float(raw[wrong][0])!r}. Probabilities are "
                 "no answers: give the sign of p - 1/2."
             )
-        return xp.astype(raw, xp.int64)
+        return xp.astype(raw, xp.int8)
 
     def _numbers(self, raw: Any, classes: np.ndarray, where: Where) -> Any:
         """The numbers of labels among the classes; -1 for NaN."""

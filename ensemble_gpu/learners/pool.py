@@ -26,6 +26,8 @@ from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.votes import ClassVoters, Found, GradientVoters, Voters
 
 CHOICES = ("edge", "Z")
+# Columns of a matrix that are laid side by side at a time.
+BLOCK = 64
 
 
 class Pool(BaseEstimator):
@@ -133,35 +135,46 @@ class PoolMembers:
 
     def __init__(self, pool: Pool, rows: LearnerRows, *, right: bool) -> None:
         given = pool.members
-        self.only_answers, asked = is_array(given), rows.X
-        if self.only_answers:
-            asked = _checked_answers(given, rows)
-        n_columns = asked.shape[1]
-        sources = given if isinstance(given, list | tuple) else [None] * n_columns
+        self.matrix = _checked_answers(given, rows) if is_array(given) else None
+        sources = given
+        if given is None or self.matrix is not None:
+            sources = [None] * (rows.X if given is None else given).shape[1]
         self.members = [Member(k, source, rows.classes) for k, source in enumerate(sources)]
-        self.asked = asked
         self.engine: Engine = rows.engine
         self.signed, self.choose = pool.signed, pool.choose
         columns = self._columns(rows, right)
         self.packed: Answers = rows.engine.pack_answers(columns, rows.X.shape[0])
-        del self.asked
 
     def _columns(self, rows: LearnerRows, right: bool) -> Iterator[Any]:
         """int8 [row] of one member after the other: answers, or +1 where right and -1 where not."""
         xp, where = rows.where.xp, rows.where
         several = rows.classes is not None and len(rows.classes) > 2
-        one = where.full(1, xp.int64)
-        for member in self.members:
-            found = member(self.asked, where)
+        one, none = (where.full(number, xp.int8) for number in (1, 0))
+        signs = xp.where(rows.target > 0, one, -one) if right else None
+        for found in self._answers(rows):
             if right and several:
                 voted = xp.where(found == rows.target, one, -one)
-                found = xp.where(found < 0, where.full(0, xp.int64), voted)
+                found = xp.where(found < 0, none, voted)
             elif right:
-                found = found * (2 * xp.astype(rows.target, xp.int64) - 1)
+                found = found * signs
             yield self.engine.adopt(xp.astype(found, xp.int8))
 
+    def _answers(self, rows: LearnerRows) -> Iterator[Any]:
+        """What the members say about the rows, one after the other."""
+        if self.matrix is None:
+            yield from (member(rows.X, rows.where) for member in self.members)
+            return
+        n, block = rows.X.shape[0], self.matrix
+        for member in self.members:
+            k = member.number % BLOCK
+            if k == 0:
+                stop = min(member.number + BLOCK, len(self.members))
+                block = self.matrix[:, member.number : stop]
+                block = np.asfortranarray(block) if rows.where is NUMPY else block
+            yield member.read(block[:, k], n, rows.where)
+
     def voter(self, key: int) -> Member | AnswersOnly:
-        return AnswersOnly(key) if self.only_answers else self.members[key]
+        return self.members[key] if self.matrix is None else AnswersOnly(key)
 
     def rights(self, key: int) -> Any:
         return self.engine.answer(self.packed, key)
@@ -220,7 +233,7 @@ class PoolMembers:
 
 
 def _checked_answers(given: Any, rows: LearnerRows) -> Any:
-    """A matrix of answers, as the engine sees X, its columns side by side in memory."""
+    """A matrix of answers, as the engine sees X."""
     n, several = rows.X.shape[0], rows.classes is not None and len(rows.classes) > 2
     if given.shape[0] != n or several:
         raise ValueError(
@@ -230,7 +243,7 @@ def _checked_answers(given: Any, rows: LearnerRows) -> Any:
         )
     view = rows.engine.view(given)
     check_same_place(rows.where, members=view)
-    return np.asfortranarray(view) if rows.where is NUMPY else view
+    return view
 
 
 class PoolVoters(GradientVoters):

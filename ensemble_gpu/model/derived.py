@@ -11,7 +11,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.model.additive import AdditiveModel, Rounds
 from ensemble_gpu.model.base import Model, canonical_bytes
-from ensemble_gpu.model.generators import CELLS, Generators, Grid
+from ensemble_gpu.model.generators import Generators, Grid, cells
 from ensemble_gpu.model.inputs import rows_at_work
 
 
@@ -101,7 +101,7 @@ class DerivedModel(Model):
             yield source.hand_over(where.xp.concat(list(parts), axis=0))
 
     def _blocks(self, X: Any, where: Where) -> Iterator[Any]:
-        step = max(1, CELLS // max(1, len(self.generators)))
+        step = max(1, cells(where) // max(1, len(self.generators)))
         for first in range(0, max(1, X.shape[0]), step):
             rows = X[first : min(first + step, X.shape[0]), :]
             yield self.generators(self.grid(rows, where), where)

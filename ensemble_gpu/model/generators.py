@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.namespace import HOST, Where
 from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.model.base import canonical_bytes
 
@@ -30,8 +30,9 @@ from ensemble_gpu.model.base import canonical_bytes
 EXACT = 53
 # A standard deviation is 2^-RANGE of the coordinates' limit.
 RANGE = 5
-# Cells of z that are made at once: 64 MB of float64.
-CELLS = 1 << 23
+# Cells of z that are made at once: 64 MB of float64, on the host what fits its cache, 4 MB (1e4 x
+# 1,000: a round of bench/learners.py in 27 ms, 36 ms with all of z at once).
+CELLS, HOST_CELLS = 1 << 23, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,16 @@ class Generators:
     def __call__(self, u: Any, where: Where) -> Any:
         """z float64 [n, N] of coordinates u."""
         xp = where.xp
-        absent = xp.isnan(u)
+        v = xp.permute_dims(u, (1, 0))
+        absent = xp.isnan(v)
         if not bool(xp.any(absent)):
-            return self._z(u, where)
-        z = self._z(xp.where(absent, where.full(0.0), u), where)
-        touched = where.as_float64(absent) @ where.put(self.used.T.astype(np.float64))
-        return xp.where(touched > 0.0, where.full(np.nan), z)
+            return xp.permute_dims(self._z(v, where), (1, 0))
+        z = self._z(xp.where(absent, where.full(0.0), v), where)
+        touched = where.put(self.used.astype(np.float64)) @ where.as_float64(absent)
+        return xp.permute_dims(xp.where(touched > 0.0, where.full(np.nan), z), (1, 0))
 
-    def _z(self, u: Any, where: Where) -> Any:
+    def _z(self, v: Any, where: Where) -> Any:
+        """Z [N, n] of coordinates v [p, n]: a generator's numbers lie side by side."""
         raise NotImplementedError
 
 
@@ -124,8 +127,8 @@ class HalfSpaceGenerators(Generators):
         size = np.abs(self.w)
         return size / np.maximum(size.sum(axis=1, keepdims=True), 1.0)
 
-    def _z(self, u: Any, where: Where) -> Any:
-        return u @ where.put(np.ascontiguousarray(self.w.T))
+    def _z(self, v: Any, where: Where) -> Any:
+        return where.put(self.w) @ v
 
 
 @dataclass(frozen=True)
@@ -136,15 +139,12 @@ class BallGenerators(Generators):
 
     c: np.ndarray
 
-    def _z(self, u: Any, where: Where) -> Any:
+    def _z(self, v: Any, where: Where) -> Any:
         a = self.used.astype(np.float64)
         squares = (a * self.c * self.c).sum(axis=1)
-        if self.used.all():
-            own = where.xp.sum(u * u, axis=1)[:, None]
-        else:
-            own = (u * u) @ where.put(np.ascontiguousarray(a.T))
-        cross = u @ where.put(np.ascontiguousarray((-2.0 * a * self.c).T))
-        return (own + cross) + where.put(squares)[None, :]
+        own = where.put(a) @ (v * v)
+        cross = where.put(-2.0 * a * self.c) @ v
+        return (own + cross) + where.put(squares)[:, None]
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,19 @@ class BoxGenerators(Generators):
     c: np.ndarray
     m: np.ndarray
 
-    def _z(self, u: Any, where: Where) -> Any:
-        xp, z = where.xp, where.zeros((u.shape[0], len(self)), where.xp.float64)
+    def _z(self, v: Any, where: Where) -> Any:
+        xp, z = where.xp, where.zeros((len(self), v.shape[1]), where.xp.float64)
         for j in np.flatnonzero(self.used.any(axis=0)).tolist():
-            far = xp.abs(u[:, j][:, None] - where.put(self.c[:, j])[None, :])
-            z = xp.maximum(z, far * where.put(self.m[:, j])[None, :])
+            far = xp.abs(v[j, :][None, :] - where.put(self.c[:, j])[:, None])
+            z = xp.maximum(z, far * where.put(self.m[:, j])[:, None])
         return z
 
 
-def block_size(n_rows: int) -> int:
+def cells(where: Where) -> int:
+    """Cells of z that are made at once."""
+    return HOST_CELLS if where.kind == HOST else CELLS
+
+
+def block_size(n_rows: int, where: Where) -> int:
     """Generators whose z of all rows are made at once, a multiple of 8."""
-    return max(8, CELLS // max(1, n_rows) // 8 * 8)
+    return max(8, cells(where) // max(1, n_rows) // 8 * 8)

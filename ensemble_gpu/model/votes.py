@@ -22,7 +22,7 @@ class Voter(Protocol):
     """What a model asks for votes; two that are equal answer alike."""
 
     def __call__(self, X: Any, where: Where) -> Any:
-        """-1, 0 or +1 for every row of X, or the number of a class, -1 abstains; int64 [n]."""
+        """-1, 0 or +1 for every row of X, or the number of a class, -1 abstains: integers."""
         ...
 
     def canonical(self) -> bytes:

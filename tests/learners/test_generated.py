@@ -16,7 +16,7 @@ from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.sampling import draw_seed, items_of
 from ensemble_gpu.learners import Balls, Boxes, HalfSpaces
 from ensemble_gpu.learners.generated import DrawnFrom
-from ensemble_gpu.model import derived, generators
+from ensemble_gpu.model import generators
 from ensemble_gpu.model.generators import HalfSpaceGenerators
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
@@ -220,8 +220,7 @@ def test_blocks_change_nothing(monkeypatch):
     fits = [boosted(HalfSpaces(40, redraw=redraw)).fit(X, y) for redraw in ("once", "round")]
     expected = [fit.decision_function(X) for fit in fits]
     staged = [list(fit.staged_decision_function(X))[-1] for fit in fits]
-    for module in (generators, derived):
-        monkeypatch.setattr(module, "CELLS", 200)
+    monkeypatch.setattr(generators, "HOST_CELLS", 200)
     for fit, F, last in zip(fits, expected, staged, strict=True):
         np.testing.assert_array_equal(fit.decision_function(X), F)
         np.testing.assert_array_equal(list(fit.staged_decision_function(X))[-1], last)
