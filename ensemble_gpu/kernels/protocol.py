@@ -374,8 +374,8 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
-    def pack_answers(self, columns: Iterable[Any], n_rows: int) -> Answers:
-        """Answers of one member after the other: int8 [row] -1, 0 or +1, where the rows are."""
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        """Answers of members, some after the others: int8 [row, members] -1, 0 or +1."""
         ...
 
     def answer_sums(self, given: Answers, q: Any) -> np.ndarray:

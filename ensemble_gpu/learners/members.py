@@ -27,7 +27,7 @@ class Member:
 
     def __str__(self) -> str:
         if self.source is None:
-            return f"column {self.number} of the answers"
+            return f"column {self.number} of X"
         return f"members[{self.number}] ({type(self.source).__name__})"
 
     @property
@@ -40,13 +40,9 @@ class Member:
 
         Integers [n] in the namespace of X.
         """
-        return self.read(self._asked(X, where), X.shape[0], where)
-
-    def read(self, raw: Any, n: int, where: Where) -> Any:
-        """What the member said about n rows, checked."""
-        raw = self._shaped(raw, n, where)
+        raw = self._shaped(self._asked(X, where), X.shape[0], where)
         if not self._answers_labels:
-            return self._signs(raw, where)
+            return as_signs(raw, str(self), where)
         assert self.classes is not None
         index = self._numbers(raw, self.classes, where)
         return index if len(self.classes) > 2 else 2 * index - 1
@@ -91,19 +87,6 @@ class Member:
             )
         return raw
 
-    def _signs(self, raw: Any, where: Where) -> Any:
-        xp = where.xp
-        if where is NUMPY and raw.dtype.kind not in "fiub":
-            raise ValueError(f"{self} must answer -1, 0 or +1; got {raw[0]!r}.")
-        raw = raw if raw.dtype == xp.int8 else where.as_float64(raw)
-        wrong = (raw != 0) & (raw != 1) & (raw != -1)
-        if bool(xp.any(wrong)):
-            raise ValueError(
-                f"{self} must answer -1, 0 or +1; got {float(raw[wrong][0])!r}. Probabilities are "
-                "no answers: give the sign of p - 1/2."
-            )
-        return xp.astype(raw, xp.int8)
-
     def _numbers(self, raw: Any, classes: np.ndarray, where: Where) -> Any:
         """The numbers of labels among the classes; -1 for NaN."""
         xp = where.xp
@@ -130,6 +113,21 @@ class Member:
                 f"{self} has no fingerprint; estimators of this package and columns of X have."
             )
         return canonical_bytes([self.number]) + own().encode()
+
+
+def as_signs(raw: Any, who: str, where: Where) -> Any:
+    """Answers -1, 0 and +1 as int8; an error that names `who` where they are others."""
+    xp = where.xp
+    if where is NUMPY and raw.dtype.kind not in "fiub":
+        raise ValueError(f"{who} must answer -1, 0 or +1; got {raw.flat[0]!r}.")
+    raw = raw if raw.dtype == xp.int8 else where.as_float64(raw)
+    wrong = (raw != 0) & (raw != 1) & (raw != -1)
+    if bool(xp.any(wrong)):
+        raise ValueError(
+            f"{who} must answer -1, 0 or +1; got {float(raw[wrong][0])!r}. Probabilities are no "
+            "answers: give the sign of p - 1/2."
+        )
+    return xp.astype(raw, xp.int8, copy=False)
 
 
 @dataclass(frozen=True)

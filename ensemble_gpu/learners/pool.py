@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from ensemble_gpu.arrays.namespace import NUMPY, check_same_place, is_array
+from ensemble_gpu.arrays.namespace import check_same_place, is_array
 from ensemble_gpu.data.parameters import check_choice, check_flag
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Answers, Engine
-from ensemble_gpu.learners.members import AnswersOnly, Member
+from ensemble_gpu.learners.members import AnswersOnly, Member, as_signs
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.votes import ClassVoters, Found, GradientVoters, Voters
 
 CHOICES = ("edge", "Z")
-# Columns of a matrix that are laid side by side at a time.
+# Columns of a matrix of answers that are read at a time.
 BLOCK = 64
 
 
@@ -142,36 +142,32 @@ class PoolMembers:
         self.members = [Member(k, source, rows.classes) for k, source in enumerate(sources)]
         self.engine: Engine = rows.engine
         self.signed, self.choose = pool.signed, pool.choose
-        columns = self._columns(rows, right)
-        self.packed: Answers = rows.engine.pack_answers(columns, rows.X.shape[0])
+        blocks = self._blocks(rows, right)
+        self.packed: Answers = rows.engine.pack_answers(blocks, rows.X.shape[0])
 
-    def _columns(self, rows: LearnerRows, right: bool) -> Iterator[Any]:
-        """int8 [row] of one member after the other: answers, or +1 where right and -1 where not."""
+    def _blocks(self, rows: LearnerRows, right: bool) -> Iterator[Any]:
+        """int8 [row, members]: answers, or +1 where they are right and -1 where not."""
         xp, where = rows.where.xp, rows.where
         several = rows.classes is not None and len(rows.classes) > 2
         one, none = (where.full(number, xp.int8) for number in (1, 0))
-        signs = xp.where(rows.target > 0, one, -one) if right else None
+        signs = xp.where(rows.target > 0, one, -one)[:, None]
         for found in self._answers(rows):
             if right and several:
-                voted = xp.where(found == rows.target, one, -one)
+                voted = xp.where(found == rows.target[:, None], one, -one)
                 found = xp.where(found < 0, none, voted)
             elif right:
                 found = found * signs
-            yield self.engine.adopt(xp.astype(found, xp.int8))
+            yield self.engine.adopt(xp.astype(found, xp.int8, copy=False))
 
     def _answers(self, rows: LearnerRows) -> Iterator[Any]:
-        """What the members say about the rows, one after the other."""
+        """What the members say about the rows, [row, members]."""
         if self.matrix is None:
-            yield from (member(rows.X, rows.where) for member in self.members)
+            for member in self.members:
+                yield member(rows.X, rows.where)[:, None]
             return
-        n, block = rows.X.shape[0], self.matrix
-        for member in self.members:
-            k = member.number % BLOCK
-            if k == 0:
-                stop = min(member.number + BLOCK, len(self.members))
-                block = self.matrix[:, member.number : stop]
-                block = np.asfortranarray(block) if rows.where is NUMPY else block
-            yield member.read(block[:, k], n, rows.where)
+        for first in range(0, len(self.members), BLOCK):
+            block = self.matrix[:, first : min(first + BLOCK, len(self.members))]
+            yield as_signs(block, f"columns {first} ... of the answers", rows.where)
 
     def voter(self, key: int) -> Member | AnswersOnly:
         return self.members[key] if self.matrix is None else AnswersOnly(key)

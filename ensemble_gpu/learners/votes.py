@@ -26,7 +26,7 @@ CUT = Cut(LEFT, ABSTAIN, ABSTAIN)
 
 def column_of(answers: Any, engine: Engine) -> Any:
     """Answers -1, 0 and +1 (int8 [row]) as a column of codes of the engine."""
-    return engine.answer(engine.pack_answers([answers], answers.shape[0]), 0)
+    return engine.answer(engine.pack_answers([answers[:, None]], answers.shape[0]), 0)
 
 
 class Found(NamedTuple):

@@ -32,7 +32,8 @@ def test_sums_of_answers_are_those_of_a_matrix_product(make, place, n, members, 
     q = rng.integers(-(2**40), 2**40, (2, n))
     q[1, : len(CORNERS)] = CORNERS[:n]
     engine = make()
-    packed = engine.pack_answers((place.put(row) for row in answers), n)
+    halves = answers[: members // 2].T, answers[members // 2 :].T
+    packed = engine.pack_answers((place.put(part) for part in halves if part.size), n)
     assert packed.abstains == bool((answers == 0).any())
     sums = engine.answer_sums(packed, place.put(q))
     for plane in range(2):

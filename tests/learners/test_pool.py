@@ -304,7 +304,7 @@ BAD = [
     (Pool("all"), TypeError, "members must be a list"),
     (Pool(np.ones((4, 2))), ValueError, "members must be answers .* for the 40 rows"),
     (Pool(np.ones((40, 0))), ValueError, "members must have shape"),
-    (Pool(np.full((40, 2), 0.5)), ValueError, "column 0 of the answers must answer -1, 0 or"),
+    (Pool(np.full((40, 2), 0.5)), ValueError, "columns 0 ... of the answers must answer"),
     (Pool([first_sign, 3]), TypeError, r"members\[1\] must be"),
     (Pool([TheirTree]), TypeError, r"members\[0\] must be"),
     (Pool([first_sign], signed="yes"), ValueError, "signed must be"),
@@ -315,7 +315,7 @@ BAD = [
     (Pool([lambda X: 1 / 0]), ValueError, r"members\[0\] \(function\) raised ZeroDivisionError"),
     (Pool([lambda X: X.fill(0.0)]), ValueError, r"members\[0\] \(function\) raised ValueError"),
     (Pool([TheirTree()]), ValueError, r"members\[0\] \(DecisionTreeClassifier\) raised NotFitted"),
-    (Pool(None), ValueError, "column 0 of the answers must answer"),
+    (Pool(None), ValueError, "column 0 of X must answer"),
 ]  # fmt: skip
 
 

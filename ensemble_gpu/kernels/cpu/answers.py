@@ -19,8 +19,6 @@ from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Answers
 WORD = 64  # rows
 BYTES = 8  # of a word
 CELLS_PER_THREAD = 400_000
-# Members that are packed at a time: words of them are written side by side.
-BLOCK = 64
 
 
 @inner
@@ -68,39 +66,43 @@ def _answer_sums(crew, plus, minus, q, sums):
     share(crew, plus.shape[0], _add_units, (plus, minus, q, sums))
 
 
-def pack_answers(columns: Iterable[np.ndarray], n_rows: int) -> Answers:
+@inner
+def _pack_words(worker, first, last, block, plus, minus):
+    for w in range(first, last):
+        above, below = plus[w], minus[w]
+        for i in range(min(WORD, block.shape[0] - WORD * w)):
+            row, place = block[WORD * w + i], np.uint64(i)
+            for member in range(row.shape[0]):
+                above[member] |= np.uint64(row[member] > 0) << place
+                below[member] |= np.uint64(row[member] < 0) << place
+
+
+@kernel
+def _pack(crew, block, plus, minus):
+    """Bits of answers int8 [row, member], into words [word, member] of zeros."""
+    share(crew, plus.shape[0], _pack_words, (block, plus, minus))
+
+
+def pack_answers(blocks: Iterable[np.ndarray], n_rows: int, run: Run) -> Answers:
     """Words [word, member] of the rows answered with +1, and with -1 where any abstains."""
     n_words = -(-n_rows // WORD)
-    plus: list[np.ndarray] = []
-    minus: list[np.ndarray] = []
-    abstains, total = False, 0
-    held: list[np.ndarray] = []
-
-    def flush() -> None:
-        block = np.stack(held)
-        held.clear()
-        plus.append(_words(block > 0, n_words))
-        minus.append(_words(block < 0, n_words))
-
-    for column in columns:
-        abstains |= bool((column == 0).any())
-        held.append(column)
-        total += 1
-        if len(held) == BLOCK:
-            flush()
-    if held:
-        flush()
-    none = np.zeros((0, total), dtype=np.uint64)
-    data = np.concatenate(plus, axis=1), np.concatenate(minus, axis=1) if abstains else none
-    return Answers(data, n_rows, total, abstains)
-
-
-def _words(set_: np.ndarray, n_words: int) -> np.ndarray:
-    """bool [member, row] as bits: uint64 [word, member]."""
-    bits = np.packbits(set_, axis=1, bitorder="little")
-    padded = np.zeros((len(bits), BYTES * n_words), dtype=np.uint8)
-    padded[:, : bits.shape[1]] = bits
-    return np.ascontiguousarray(padded.view("<u8").astype(np.uint64).T)
+    every = np.full((n_words, 1), ~np.uint64(0))
+    if n_rows % WORD:
+        every[-1] = np.uint64((1 << n_rows % WORD) - 1)
+    pairs = []
+    abstains = False
+    for block in blocks:
+        plus, minus = np.zeros((2, n_words, block.shape[1]), dtype=np.uint64)
+        own = run.limited_to(block.size, CELLS_PER_THREAD)
+        own.call(_pack, np.ascontiguousarray(block), plus, minus)
+        abstains |= bool(((plus | minus) != every).any())
+        pairs.append((plus, minus))
+    plus = np.concatenate([pair[0] for pair in pairs], axis=1)
+    if abstains:
+        minus = np.concatenate([pair[1] for pair in pairs], axis=1)
+    else:
+        minus = np.zeros((0, plus.shape[1]), dtype=np.uint64)
+    return Answers((plus, minus), n_rows, plus.shape[1], abstains)
 
 
 def answer_sums(answers: Answers, q: np.ndarray, run: Run) -> np.ndarray:

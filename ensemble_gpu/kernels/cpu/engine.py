@@ -139,8 +139,8 @@ class CpuEngine:
         counts = np.concatenate([part.counts for part in parts], axis=1)
         return Codes(data, parts[0].n_rows, p, parts[0].width, counts)
 
-    def pack_answers(self, columns: Iterable[np.ndarray], n_rows: int) -> Answers:
-        return answers.pack_answers(columns, n_rows)
+    def pack_answers(self, blocks: Iterable[np.ndarray], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.run)
 
     def answer_sums(self, given: Answers, q: np.ndarray) -> np.ndarray:
         return answers.answer_sums(given, q, self.run)

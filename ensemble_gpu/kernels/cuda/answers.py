@@ -76,29 +76,31 @@ def launch_count_answers(shape: Shape, words: Any, digits: Any, sums: Any) -> No
     launch(count_answers, *shape, words, digits, sums)
 
 
-def pack_answers(columns: Iterable[Any], n_rows: int, device: Device) -> Answers:
-    """Words [word, member] of the rows answered with +1, and of those answered with -1."""
+def pack_answers(blocks: Iterable[Any], n_rows: int, device: Device) -> Answers:
+    """Words [word, member] of the rows answered with -1, and of those answered with +1."""
     xp = device.where.xp
+    sides: tuple[list[Any], list[Any]] = [], []
+    abstains = False
     with device.active(f"answers of members for {n_rows} rows", n_rows):
-        pairs = []
-        for column in columns:
-            column = device.adopt(column)
-            pairs.append([_words(column > 0, device), _words(column < 0, device)])
-            pairs[-1].append(xp.any(column == 0))
-        abstains = any(bool(any_) for *_, any_ in pairs)
-        sides = [xp.stack([pair[side] for pair in pairs], axis=1) for side in (1, 0)]
-        data = tuple(xp.ascontiguousarray(words) for words in sides)
-    return Answers(data, n_rows, len(pairs), abstains)
+        for block in blocks:
+            own = device.adopt(block)
+            sides[LEFT].append(_words(own < 0, device))
+            sides[RIGHT].append(_words(own > 0, device))
+            abstains |= bool(xp.any(own == 0))
+        data = tuple(xp.ascontiguousarray(xp.concat(side, axis=1)) for side in sides)
+    return Answers(data, n_rows, data[0].shape[1], abstains)
 
 
 def _words(chosen: Any, device: Device) -> Any:
-    """bool [row] as bits: uint64 [word]."""
+    """bool [row, member] as bits: uint64 [word, member]."""
     where, xp = device.where, device.where.xp
-    n_words = -(-chosen.shape[0] // WORD)
-    bits = where.zeros((n_words * WORD,), xp.uint64)
-    bits[: chosen.shape[0]] = xp.astype(chosen, xp.uint64)
+    n, members = chosen.shape
+    n_words = -(-n // WORD)
+    bits = where.zeros((n_words * WORD, members), xp.uint64)
+    bits[:n, :] = xp.astype(chosen, xp.uint64)
     place = where.put(np.arange(WORD, dtype=np.uint64))
-    return xp.sum(xp.reshape(bits, (n_words, WORD)) << place[None, :], axis=1, dtype=xp.uint64)
+    bits = xp.reshape(bits, (n_words, WORD, members)) << place[None, :, None]
+    return xp.sum(bits, axis=1, dtype=xp.uint64)
 
 
 def answer_sums(answers: Answers, q: Any, device: Device) -> np.ndarray:

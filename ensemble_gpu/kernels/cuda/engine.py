@@ -155,8 +155,8 @@ class CudaEngine:
         counts = np.concatenate([part.counts for part in parts], axis=1)
         return Codes(data, n, p, parts[0].width, counts)
 
-    def pack_answers(self, columns: Iterable[Any], n_rows: int) -> Answers:
-        return answers.pack_answers(columns, n_rows, self.device)
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.device)
 
     def answer_sums(self, given: Answers, q: Any) -> np.ndarray:
         return answers.answer_sums(given, q, self.device)

@@ -15,10 +15,11 @@ from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT, Answers
 CELLS = 1 << 20
 
 
-def pack_answers(columns: Iterable[Any], n_rows: int, where: Where) -> Answers:
+def pack_answers(blocks: Iterable[Any], n_rows: int, where: Where) -> Answers:
     """int8 [member, row]."""
-    matrix = where.xp.stack(list(columns))
-    abstains = bool(where.xp.any(matrix == 0))
+    xp = where.xp
+    matrix = xp.concat([xp.permute_dims(block, (1, 0)) for block in blocks], axis=0)
+    abstains = bool(xp.any(matrix == 0))
     return Answers(matrix, n_rows, matrix.shape[0], abstains)
 
 

@@ -129,8 +129,8 @@ class ReferenceEngine:
         codes = self.where.xp.concat([part.data[0] for part in parts], axis=0)
         return self._sorted(codes, layout, parts[0].width)
 
-    def pack_answers(self, columns: Iterable[Any], n_rows: int) -> Answers:
-        return answers.pack_answers(columns, n_rows, self.where)
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.where)
 
     def answer_sums(self, given: Answers, q: Any) -> np.ndarray:
         return answers.answer_sums(given, q, self.where)

@@ -145,7 +145,7 @@ def test_every_launch_has_a_signature_of_the_table(
 
     signs = np.sign(np.arange(70) % 3 - 1).astype(np.int8)
     for q in (np.ones((1, 70), dtype=np.int32), -np.ones((2, 70), dtype=np.int64)):
-        engine.answer_sums(engine.pack_answers([signs, -signs], 70), q)
+        engine.answer_sums(engine.pack_answers([np.stack([signs, -signs], axis=1)], 70), q)
 
     grow(engine, codes)
     for X in users_matrices(given.X):

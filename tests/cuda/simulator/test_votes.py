@@ -24,7 +24,7 @@ def test_sums_of_answers_are_those_of_a_matrix_product(n, members, abstaining):
     q = rng.integers(0, 2**6, (2, n))
     q[1, : len(CORNERS)] = CORNERS[:n]
     engine = cuda_engine()
-    packed = engine.pack_answers(iter(answers), n)
+    packed = engine.pack_answers(iter([answers[:1].T, answers[1:].T]), n)
     sums = engine.answer_sums(packed, q)
     for plane in range(2):
         for side, vote in ((LEFT, -1), (RIGHT, 1)):
