@@ -9,7 +9,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
-from ensemble_gpu.learners import Pool
+from ensemble_gpu.learners import Balls, Boxes, HalfSpaces, Pool, Rectangles
 from tests.cuda.simulator.problems import cuda_engine
 
 CORNERS = [0, 1, -1, 2**31, -(2**33), 2**62, -(2**63), 2**63 - 1]
@@ -47,7 +47,31 @@ def test_the_model_is_that_of_the_cpu_engine(name):
     y = rng.integers(0, 2, 40)
     X = np.where(rng.random((40, 5)) < 0.65, 1.0, -1.0) * (2 * y - 1)[:, None]
     X[rng.random(X.shape) < 0.1] = 0.0
-    estimator = FITS[name].set_params(n_estimators=3)
+    assert_as_on_the_cpu(FITS[name], X, y)
+
+
+DRAWN: dict[str, Any] = {
+    "half-spaces": AdaBoostClassifier(HalfSpaces(9), variant="real", random_state=0),
+    "balls": BoostingClassifier(estimator=Balls(5), random_state=0),
+    "boxes, drawn anew": AdaBoostClassifier(
+        Boxes(9, redraw="round"), variant="discrete", random_state=0
+    ),
+    "half-spaces, drawn anew": BoostingRegressor(estimator=HalfSpaces(5, redraw="round")),
+    "rectangles": AdaBoostClassifier(Rectangles(4), variant="discrete"),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_drawn_learners_have_the_model_of_the_cpu_engine(name):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    assert_as_on_the_cpu(DRAWN[name], X, y)
+
+
+def assert_as_on_the_cpu(estimator: Any, X: np.ndarray, y: np.ndarray) -> None:
+    estimator.set_params(n_estimators=3)
     expected = estimator.fit(X, y).model_
     with use_engine("cuda"):
         assert estimator.fit(X, y).model_ == expected
