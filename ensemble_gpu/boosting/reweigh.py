@@ -37,7 +37,14 @@ from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
 from ensemble_gpu.kernels.host.weights import NO_GAIN, SMALLEST_SHARE
 from ensemble_gpu.learners.classifier import Member, Members
-from ensemble_gpu.learners.foreign import seeded_clone, takes_weights, told_of
+from ensemble_gpu.learners.foreign import (
+    LEAST_WEIGHT,
+    fit_unchanged,
+    seeded_clone,
+    takes_weights,
+    told_of,
+    total_weight,
+)
 from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.committee import Voice, check_reach
@@ -45,10 +52,6 @@ from ensemble_gpu.model.link import as_columns
 
 # A resample that holds one class only is drawn again, so often at the most.
 MOST_DRAWS = 10
-# However light a row has become, a learner still sees it.
-LEAST_WEIGHT = 1e-300
-# However light or heavy all rows are together, a learner can add their weights.
-LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Reweigh:
         self.y = where.host(rows.target)
         weights = np.ones(len(self.y)) if rows.weights is None else where.host(rows.weights)
         self.logs = np.log(weights)
-        self.total = max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
+        self.total = total_weight(weights, len(self.y))
         self.weighs = takes_weights(learner)
         self.generator = np.random.default_rng(seed)
         self.n_followed, self.loss, self.reason = 0, 1.0, ""
@@ -158,16 +161,14 @@ class Reweigh:
         X, y, where, n = self.rows.X, self.rows.target, self.where, len(D)
         if self.weighs:
             weights = where.put(np.maximum(self.total * D, LEAST_WEIGHT))
-            learner.fit(X, y, sample_weight=weights)
-            return learner
+            return fit_unchanged(learner, X, y, weights)
         cumulated = np.cumsum(D)
         for _ in range(MOST_DRAWS):
             points = self.generator.random(n) * cumulated[-1]
             drawn = np.minimum(np.searchsorted(cumulated, points, side="right"), n - 1)
             if (self.y[drawn] != self.y[drawn[0]]).any():
                 at = where.put(drawn)
-                learner.fit(take_rows(X, at), where.xp.take(y, at))
-                return learner
+                return fit_unchanged(learner, take_rows(X, at), where.xp.take(y, at), None)
         return None
 
     def _give_up(self, verdict: Verdict) -> None:
