@@ -30,7 +30,7 @@ from ensemble_gpu.boosting.category_sets import CategorySets
 from ensemble_gpu.boosting.descend import Descend
 from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
-from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.one_class import OneClassAtATime, of_stump
 from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
@@ -147,7 +147,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
             _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :],
                      categories)
             for k in range(n_classes)
-        ])  # fmt: skip
+        ], of_stump)  # fmt: skip
     else:
         strategy = _rescale(estimator, engine, prepared, rule, rule.group_of, categories)
 
