@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.fitting import BoostedEstimator
-from ensemble_gpu.boosting.given import STEPS_OF_OTHERS, check_given, is_own, learner_of
+from ensemble_gpu.boosting.given import (
+    STEPS_OF_OTHERS,
+    check_given,
+    check_step_of_others,
+    learner_of,
+)
 from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
 from ensemble_gpu.boosting.strategy import Plan
@@ -32,6 +37,7 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
 from ensemble_gpu.losses import Loss
@@ -322,8 +328,6 @@ class GradientBoosting(BoostedEstimator):
 
     def _resolved_step(self, loss: Loss) -> str:
         """As given, if the loss allows it; else the step that suits the loss best."""
-        if self.estimator is not None and not is_own(self.estimator):
-            return self.step or STEPS_OF_OTHERS[0]
         smooth = self._smooth_step if loss.has_hessian else "line_search"
         step = self.step or (LEAF_STEP if loss.has_leaf_step else smooth)
         if step == "newton" and not loss.has_hessian:
@@ -346,7 +350,11 @@ class GradientBoosting(BoostedEstimator):
         """What the loop runs on where `estimator` is the weak learner."""
         descent = self._descent(data, loss, votes=False)
         rows = data.ordered(keyed=descent.subsample < 1.0)
-        return planner(rows, descent, learner_of(self, data, descent, n_outputs, form))
+        learner = learner_of(self, data, descent, n_outputs, form)
+        if isinstance(learner, Directions):
+            check_step_of_others(self)
+            descent = replace(descent, step=self.step or STEPS_OF_OTHERS[0])
+        return planner(rows, descent, learner)
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
         """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""
