@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.additive import AdditiveModel
     from ensemble_gpu.model.export import export_text
     from ensemble_gpu.model.forest import Forest
+    from ensemble_gpu.model.impurity import impurity
+    from ensemble_gpu.model.rules import rules
     from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
     from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -45,7 +47,9 @@ _HOME = {
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "export_text": "ensemble_gpu.model.export",
+    "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "rules": "ensemble_gpu.model.rules",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
@@ -70,7 +74,9 @@ __all__ = [
     "TqdmBar",
     "__version__",
     "export_text",
+    "impurity",
     "plot_tree",
+    "rules",
     "use_engine",
 ]
 

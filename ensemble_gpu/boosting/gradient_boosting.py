@@ -22,7 +22,7 @@ from ensemble_gpu.boosting.given import (
     check_step_of_others,
     learner_of,
 )
-from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
+from ensemble_gpu.boosting.plans import INITS, DescentParameters, gradient_learner
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.interactions import read_interactions
@@ -94,6 +94,8 @@ PARAMETERS = """
     learning_rate : float in (0, 1] or None, default=None
         nu: a round adds nu alpha h. None: {path:g} / n_estimators, at least {least_rate:g} (this
         where n_estimators is None) and at most {most_rate:g} (this with warm_start).
+    init : {{"constant", "zero"}}, default="constant"
+        Where F begins: at the best constant for y, or at 0. (What runs as an AdaBoost begins at 0.)
     max_depth : int or None, default={depth}
         Depth of the trees; None: no limit. 1: stumps, whose sum is a table a feature: each is
         fitted in a fraction of the time of a tree, and the model can be drawn feature by feature.
@@ -232,6 +234,7 @@ class GradientBoosting(BoostedEstimator):
 
     loss: str | Loss
     step: str | None
+    init: str
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -250,6 +253,7 @@ class GradientBoosting(BoostedEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
+        check_choice("init", self.init, INITS)
         if self.estimator is not None:
             check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
@@ -324,6 +328,7 @@ class GradientBoosting(BoostedEstimator):
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
             n_learners=n_learners,
+            init=self.init,
         )
 
     def _resolved_step(self, loss: Loss) -> str:

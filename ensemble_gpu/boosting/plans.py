@@ -56,13 +56,15 @@ from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.link import IDENTITY, INCREASING
 
 STUMP = Size(1, None, 1)
+INITS = CONSTANT, ZERO = "constant", "zero"
 
 
 @dataclass(frozen=True)
 class DescentParameters:
     """The parameters of an estimator that gradient descent goes by, resolved.
 
-    `n_learners` are fitted in a round: one for all outputs, or one for every output.
+    `n_learners` are fitted in a round: one for all outputs, or one for every output. Outputs begin
+    at the best constant or at zero, as `init` says.
     """
 
     n_rounds: int
@@ -74,6 +76,7 @@ class DescentParameters:
     size: Size
     categories: Categories
     n_learners: int = 1
+    init: str = CONSTANT
 
     @property
     def stump(self) -> bool:
@@ -104,6 +107,7 @@ class DescentParameters:
         one_category: bool = False,
         interactions: Interactions | None = None,
         n_learners: int = 1,
+        init: str = CONSTANT,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -127,6 +131,7 @@ class DescentParameters:
             size,
             categories,
             n_learners,
+            init,
         )
 
 
@@ -300,7 +305,7 @@ def _plan(
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
     strategy: Gram | Rebuild | Descend
     if isinstance(learner, Directions):
-        problem = _problem(rows, loss, n_outputs, scale)
+        problem = _problem(rows, loss, n_outputs, scale, descent.init)
         strategy = Descend(
             rows.engine, learner, problem, descent.step, descent.learning_rate,
             _sampling(rows, descent),
@@ -322,7 +327,8 @@ def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner
     offset = _offset(rows)
     y = y if offset is None else y - offset
     weights = integer_weights(rows.weights, WEIGHT_BITS, engine)
-    targets = integer_targets(y, weights, engine, intercept=offset is None)
+    intercept = offset is None and descent.init == CONSTANT
+    targets = integer_targets(y, weights, engine, intercept=intercept)
     return Gram(
         engine,
         learner.matrix.codes,
@@ -337,20 +343,20 @@ def _rebuild(
     rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
     learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
-    problem = _problem(rows, loss, n_outputs, scale)
+    problem = _problem(rows, loss, n_outputs, scale, descent.init)
     sampling = _sampling(rows, descent)
     gradients = Gradients(rows.engine, rows.n_rows, problem, descent.step, sampling)
     return Rebuild(gradients, learner, descent.step, descent.learning_rate)
 
 
-def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float) -> Problem:
-    """What is minimised, from the best constant on."""
+def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, init: str) -> Problem:
+    """What is minimised, from the best constant on, or from zero."""
     where = rows.engine.where
     if isinstance(loss, CustomLoss):
         y = rows.target if rows.target.ndim == 1 else rows.target[0, :]
         loss.try_on(y, where.xp.zeros_like(y))
     start = np.zeros(n_outputs)
-    if rows.offset is None:
+    if rows.offset is None and init == CONSTANT:
         start = _best_constants(loss, rows, n_outputs, where)
     return Problem(loss, rows.target, rows.weights, start, scale, _offset(rows))
 
