@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.model.additive import AdditiveModel
-from ensemble_gpu.model.committee import Committee
+from ensemble_gpu.model.committee import CodedVoice, Committee
+from ensemble_gpu.model.link import VOTES
 
 EXPONENTIAL = ("real", "discrete", "gentle")
 
@@ -118,6 +119,9 @@ def training_error_bound(estimator: Any) -> np.ndarray:
       W0_s + 2 sqrt(W+_s W-_s), of SAMME sqrt(e_s (1 - e_s)) K / sqrt(K - 1), which is above 1 where
       1 / K < e_s < 1 - 1 / K.
 
+    - learners that know two classes: Z_s of all weights (boosting/coded.py), c = K / 2 with
+      multiclass="single" and "ovr", K - 1 with "codes".
+
     SAMME's own loss, the mean of exp(-F_y) in `history_.training`, does not bound its error.
 
     Parameters
@@ -136,12 +140,16 @@ def training_error_bound(estimator: Any) -> np.ndarray:
             f"{', '.join(map(repr, EXPONENTIAL))}; got {type(estimator).__name__} with variant "
             f"{variant!r}."
         )
-    if variant == "real" and n_classes > 2 and isinstance(estimator.model_, Committee):
+    weights = estimator.history_.weights[: estimator.n_estimators_]
+    voice = getattr(estimator.model_, "voice", None)
+    if isinstance(voice, CodedVoice):
+        factor = n_classes - 1.0 if voice.link == VOTES else n_classes / 2.0
+        return factor * np.cumprod(weights[:, 3])
+    if variant == "real" and n_classes > 2 and voice is not None:
         raise ValueError(
             "There is no bound for SAMME.R (variant='real' with an estimator, three or more "
             "classes); it holds with variant='discrete'."
         )
-    weights = estimator.history_.weights[: estimator.n_estimators_]
     if variant != "discrete":
         return (1.0 if n_classes == 2 else n_classes / 2.0) * np.cumprod(weights[:, 3])
     if n_classes == 2:

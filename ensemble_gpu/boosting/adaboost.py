@@ -7,6 +7,7 @@ from typing import Any
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.calibration import learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
+from ensemble_gpu.boosting.coded import AUTO, CODES, FORMS, OVR, SINGLE
 from ensemble_gpu.boosting.given import is_own
 from ensemble_gpu.boosting.own import check_own, own_plan
 from ensemble_gpu.boosting.plans import (
@@ -15,7 +16,7 @@ from ensemble_gpu.boosting.plans import (
     gradient_learner,
     rescale_plan,
 )
-from ensemble_gpu.boosting.reweigh import reweigh_plan
+from ensemble_gpu.boosting.reweigh_plan import reweigh_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice, check_flag
@@ -28,8 +29,7 @@ from ensemble_gpu.model.calibration import best_scale
 from ensemble_gpu.model.link import probabilities
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
-MULTICLASS = ("shared", "single")
-SINGLE = ("real", "gentle")  # variants whose stumps may speak about one class
+SINGLE_VARIANTS = ("real", "gentle")  # whose stumps may speak about one class
 
 
 class AdaBoostClassifier(BoostedClassifier):
@@ -48,9 +48,11 @@ class AdaBoostClassifier(BoostedClassifier):
         scikit-learn's interface: it is fitted with sample weights, or, if it takes none, on rows
         drawn by weight. It sees the classes as 0 ... K - 1, in the order of `classes_`. One that
         is not of this package gets arrays of the host (other devices: device="cpu").
-        `multiclass` and `max_bins` are for stumps; whether NaN is taken depends on the estimator,
-        unless missing="error". One with a parameter `categorical_features` is told which features
-        are categories.
+        `max_bins` is for stumps; whether NaN is taken depends on the estimator, unless
+        missing="error". One with a parameter `categorical_features` is told which features are
+        categories. Of two classes it may abstain ("discrete"): an answer of NaN adds 0 to F, and
+        the row keeps its weight; one with an attribute `abstains = True` is fitted to -1 and +1,
+        and abstains by 0 as well.
     variant : {"real", "discrete", "gentle", "logit"}, default="real"
         With W_l+ and W_l- the weight of positive and negative rows in leaf l:
 
@@ -67,10 +69,18 @@ class AdaBoostClassifier(BoostedClassifier):
 
         With an estimator: "real", 1/2 ln(p / (1 - p)) of its predict_proba (Friedman et al. 2000;
         SAMME.R for more classes); "discrete", its votes, as above.
-    multiclass : {"shared", "single"}, default="shared"
-        Three or more classes, "real" and "gentle": "shared", a stump has values for all classes;
-        "single", for one class, the one where it lowers the loss most. Single stumps need more
-        rounds, each as cheap as for two classes, and reach a lower loss in less time.
+    multiclass : {"auto", "shared", "single", "codes", "ovr"}, default="auto"
+        Three or more classes. Stumps, "real" and "gentle": "shared" ("auto"), a stump has values
+        for all classes; "single", for one class, the one where it lowers the loss most. Single
+        stumps need more rounds, each as cheap as for two classes, and reach a lower loss in less
+        time. An estimator: "shared", it is fitted to all classes; the others are for one that
+        knows two, such as liblinear's LogisticRegression ("auto": "single" for one that says so):
+
+        - "single": AdaBoost.MH, one class against the rest, the one that lowers the loss most;
+          training error <= (K / 2) prod_t Z_t;
+        - "codes": AdaBoost.OC, the classes are drawn into two groups in each round, and the learner
+          tells the groups apart; training error <= (K - 1) prod_t Z_t;
+        - "ovr": an AdaBoost for every class against the rest; a round is one of each.
     n_estimators : int, default=100
         Rounds at most.
     learning_rate : float, default=1.0
@@ -164,7 +174,7 @@ class AdaBoostClassifier(BoostedClassifier):
         estimator: Any = None,
         *,
         variant: str = "real",
-        multiclass: str = "shared",
+        multiclass: str = AUTO,
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int | None = 255,
@@ -206,23 +216,23 @@ class AdaBoostClassifier(BoostedClassifier):
 
     def _check_parameters(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
-        check_choice("multiclass", self.multiclass, MULTICLASS)
+        check_choice("multiclass", self.multiclass, FORMS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         if self.calibrate is not None:
             check_flag("calibrate", self.calibrate)
         if is_own(self.estimator):
-            check_own(self.estimator, self.variant)
+            check_own(self.estimator, self.variant, self.multiclass)
         elif self.estimator is not None:
             check_variant(self.estimator, self.variant)
-        if self.estimator is not None and self.multiclass != "shared":
+        elif self.multiclass in (CODES, OVR):
             raise ValueError(
-                "multiclass='single' is for stumps (estimator=None); estimator is "
-                f"{self.estimator!r}."
+                f"multiclass={self.multiclass!r} is for an estimator that knows two classes; "
+                "estimator is None, and stumps know any number of them."
             )
-        if self.multiclass == "single" and self.variant not in SINGLE:
+        elif self.multiclass == SINGLE and self.variant not in SINGLE_VARIANTS:
             raise ValueError(
                 "multiclass='single' is for variant one of "
-                f"{', '.join(map(repr, SINGLE))}; variant is {self.variant!r}."
+                f"{', '.join(map(repr, SINGLE_VARIANTS))}; variant is {self.variant!r}."
             )
         super()._check_parameters()
 

@@ -24,6 +24,8 @@ from ensemble_gpu.losses import Squared, SquaredMargin
 
 # The cosine between g and h below which h leads nowhere.
 NO_DESCENT = 1e-12
+# A step of this share of the outputs' scale is a rounding error.
+SHORTEST = 2.0**-50
 # Rounds that may be drawn anew because the learner of their rows leads nowhere.
 MOST_DRAWS = 10
 
@@ -38,7 +40,7 @@ class DescendTrail:
 
 @dataclass(frozen=True)
 class _Looked:
-    """The answers of a round [outputs, rows], F after it, and its loss, once it is known."""
+    """F after a round that has not been followed, and its loss, once it is known."""
 
     round_: Direction
     F: Any
@@ -56,6 +58,8 @@ class Descend:
         self.problem = replace(problem, loss=replace(problem.loss, exp=engine.exp))
         self.sampling, self.intercept = sampling, problem.start
         xp, where = engine.where.xp, engine.where
+        weights = problem.weights
+        self.weights = None if weights is None else (weights / xp.max(weights))[None, :]
         n_rows = problem.y.shape[-1]
         start = where.put(problem.start)[:, None]
         self.F = where.zeros((len(problem.start), n_rows), xp.float64) + start
@@ -91,7 +95,7 @@ class Descend:
         learner = self.learner.fitted(g, self.number, self._part())
         h = self._answers(learner)
         alpha, gain = self._alpha(g, h)
-        if alpha == 0.0:
+        if abs(alpha) * float(xp.max(xp.abs(h))) <= SHORTEST * self.problem.scale:
             return None
         alpha = self.rate * alpha
         round_ = Direction(learner, alpha, gain, DescendTrail(self.number, self.guess))
@@ -114,10 +118,9 @@ class Descend:
         return self.engine.where.xp.permute_dims(h, (1, 0))
 
     def _inner(self, a: Any, b: Any) -> float:
-        """<a, b>, the sum of w_i a_i b_i."""
-        xp, weights = self.engine.where.xp, self.problem.weights
-        products = a * b
-        return float(xp.sum(products if weights is None else weights[None, :] * products))
+        """<a, b>, the sum of w_i a_i b_i, the largest weight being 1."""
+        xp, products = self.engine.where.xp, a * b
+        return float(xp.sum(products if self.weights is None else self.weights * products))
 
     def _alpha(self, g: Any, h: Any) -> tuple[float, float]:
         """alpha, 0 where h leads nowhere, and the gain <g, h>^2 / <h, h>."""
@@ -129,9 +132,8 @@ class Descend:
             return (1.0 / (loss.curvature or 1.0) if slope < 0.0 else 0.0), gain
         if isinstance(loss, Squared | SquaredMargin):
             return -slope / (2.0 * size), gain
-        return self._searched(h if slope < 0.0 else -h, abs(slope)) * (
-            1.0 if slope < 0.0 else -1.0
-        ), gain
+        sign = -math.copysign(1.0, slope)
+        return sign * self._searched(sign * h, abs(slope)), gain
 
     def _searched(self, h: Any, fall: float) -> float:
         """The alpha > 0 with the least R(F + alpha h); -`fall` is the slope at 0."""

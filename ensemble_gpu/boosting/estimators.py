@@ -98,6 +98,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
+        init: str = "constant",
         max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -130,6 +131,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.init = init
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -274,6 +276,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
+        init: str = "constant",
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -304,6 +307,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.init = init
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf

@@ -48,10 +48,16 @@ def check_given(boosting: Any) -> None:
             f"{told}: for the stumps and trees that are grown where estimator is None; estimator "
             f"is {estimator!r}. Leave {', '.join(clashing)} out, or set it on the estimator."
         )
-    if not is_own(estimator) and boosting.step not in (*STEPS_OF_OTHERS, None):
+    if not is_own(estimator):
+        check_step_of_others(boosting)
+
+
+def check_step_of_others(boosting: Any) -> None:
+    """Raise where `step` is one of leaves, which the learner does not have."""
+    if boosting.step not in (*STEPS_OF_OTHERS, None):
         raise ValueError(
-            f"step must be {' or '.join(map(repr, STEPS_OF_OTHERS))} for estimator {estimator!r}; "
-            f"got {boosting.step!r}, which is for leaves."
+            f"step must be {' or '.join(map(repr, STEPS_OF_OTHERS))} for estimator "
+            f"{boosting.estimator!r}; got {boosting.step!r}, which is for leaves."
         )
 
 

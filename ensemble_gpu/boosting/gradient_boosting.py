@@ -16,8 +16,13 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.fitting import BoostedEstimator
-from ensemble_gpu.boosting.given import STEPS_OF_OTHERS, check_given, is_own, learner_of
-from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
+from ensemble_gpu.boosting.given import (
+    STEPS_OF_OTHERS,
+    check_given,
+    check_step_of_others,
+    learner_of,
+)
+from ensemble_gpu.boosting.plans import INITS, DescentParameters, gradient_learner
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.interactions import read_interactions
@@ -32,6 +37,7 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
 from ensemble_gpu.losses import Loss
@@ -88,6 +94,8 @@ PARAMETERS = """
     learning_rate : float in (0, 1] or None, default=None
         nu: a round adds nu alpha h. None: {path:g} / n_estimators, at least {least_rate:g} (this
         where n_estimators is None) and at most {most_rate:g} (this with warm_start).
+    init : {{"constant", "zero"}}, default="constant"
+        Where F begins: at the best constant for y, or at 0. (What runs as an AdaBoost begins at 0.)
     max_depth : int or None, default={depth}
         Depth of the trees; None: no limit. 1: stumps, whose sum is a table a feature: each is
         fitted in a fraction of the time of a tree, and the model can be drawn feature by feature.
@@ -226,6 +234,7 @@ class GradientBoosting(BoostedEstimator):
 
     loss: str | Loss
     step: str | None
+    init: str
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -244,6 +253,7 @@ class GradientBoosting(BoostedEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
+        check_choice("init", self.init, INITS)
         if self.estimator is not None:
             check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
@@ -318,12 +328,11 @@ class GradientBoosting(BoostedEstimator):
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
             n_learners=n_learners,
+            init=self.init,
         )
 
     def _resolved_step(self, loss: Loss) -> str:
         """As given, if the loss allows it; else the step that suits the loss best."""
-        if self.estimator is not None and not is_own(self.estimator):
-            return self.step or STEPS_OF_OTHERS[0]
         smooth = self._smooth_step if loss.has_hessian else "line_search"
         step = self.step or (LEAF_STEP if loss.has_leaf_step else smooth)
         if step == "newton" and not loss.has_hessian:
@@ -346,7 +355,11 @@ class GradientBoosting(BoostedEstimator):
         """What the loop runs on where `estimator` is the weak learner."""
         descent = self._descent(data, loss, votes=False)
         rows = data.ordered(keyed=descent.subsample < 1.0)
-        return planner(rows, descent, learner_of(self, data, descent, n_outputs, form))
+        learner = learner_of(self, data, descent, n_outputs, form)
+        if isinstance(learner, Directions):
+            check_step_of_others(self)
+            descent = replace(descent, step=self.step or STEPS_OF_OTHERS[0])
+        return planner(rows, descent, learner)
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
         """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.boosting.coded import AUTO, SHARED
 from ensemble_gpu.boosting.given import learner_rows
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
@@ -33,13 +34,18 @@ from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import CalibratedLoss
 
 
-def check_own(estimator: Any, variant: str) -> None:
+def check_own(estimator: Any, variant: str, multiclass: str) -> None:
     """Raise where a learner of this package is not for the variant, or its parameters are wrong."""
     allowed = getattr(estimator, "variants", ())
     if variant not in allowed:
         raise ValueError(
             f"variant must be {' or '.join(map(repr, allowed)) or 'none'} for estimator "
             f"{estimator!r}; got {variant!r}."
+        )
+    if multiclass not in (AUTO, SHARED):
+        raise ValueError(
+            f"multiclass must be {AUTO!r} or {SHARED!r} for estimator {estimator!r}; got "
+            f"{multiclass!r}."
         )
     estimator.check()
 

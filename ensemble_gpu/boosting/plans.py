@@ -30,7 +30,7 @@ from ensemble_gpu.boosting.category_sets import CategorySets
 from ensemble_gpu.boosting.descend import Descend
 from ensemble_gpu.boosting.gradients import Gradients
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, IntegerTargets, integer_targets
-from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.one_class import OneClassAtATime, of_stump
 from ensemble_gpu.boosting.pool_gram import PoolGram
 from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.boosting.rebuild import Rebuild
@@ -58,13 +58,15 @@ from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.link import IDENTITY, INCREASING
 
 STUMP = Size(1, None, 1)
+INITS = CONSTANT, ZERO = "constant", "zero"
 
 
 @dataclass(frozen=True)
 class DescentParameters:
     """The parameters of an estimator that gradient descent goes by, resolved.
 
-    `n_learners` are fitted in a round: one for all outputs, or one for every output.
+    `n_learners` are fitted in a round: one for all outputs, or one for every output. Outputs begin
+    at the best constant or at zero, as `init` says.
     """
 
     n_rounds: int
@@ -76,6 +78,7 @@ class DescentParameters:
     size: Size
     categories: Categories
     n_learners: int = 1
+    init: str = CONSTANT
 
     @property
     def stump(self) -> bool:
@@ -106,6 +109,7 @@ class DescentParameters:
         one_category: bool = False,
         interactions: Interactions | None = None,
         n_learners: int = 1,
+        init: str = CONSTANT,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -129,6 +133,7 @@ class DescentParameters:
             size,
             categories,
             n_learners,
+            init,
         )
 
 
@@ -149,7 +154,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
             _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :],
                      categories)
             for k in range(n_classes)
-        ])  # fmt: skip
+        ], of_stump)  # fmt: skip
     else:
         strategy = _rescale(estimator, engine, prepared, rule, rule.group_of, categories)
 
@@ -309,7 +314,7 @@ def _plan(
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
     strategy: Gram | PoolGram | Rebuild | Descend
     if isinstance(learner, Directions):
-        problem = _problem(rows, loss, n_outputs, scale)
+        problem = _problem(rows, loss, n_outputs, scale, descent.init)
         strategy = Descend(
             rows.engine, learner, problem, descent.step, descent.learning_rate,
             _sampling(rows, descent),
@@ -317,7 +322,9 @@ def _plan(
     elif squared and isinstance(learner, Stumps):
         strategy = _gram(rows, n_outputs, descent, learner)
     elif squared and isinstance(learner, PoolVoters):
-        strategy = PoolGram(_targets(rows, n_outputs), learner.finder, descent.learning_rate)
+        strategy = PoolGram(
+            _targets(rows, n_outputs, descent), learner.finder, descent.learning_rate
+        )
     else:
         if squared and isinstance(learner, Trees | EachOutput):
             descent = replace(descent, step="newton")  # its best step is 1
@@ -326,19 +333,20 @@ def _plan(
     return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
 
 
-def _targets(rows: OrderedRows, n_outputs: int) -> IntegerTargets:
+def _targets(rows: OrderedRows, n_outputs: int, descent: DescentParameters) -> IntegerTargets:
     engine, y = rows.engine, rows.target if n_outputs > 1 else rows.target[None, :]
     offset = _offset(rows)
     y = y if offset is None else y - offset
     weights = integer_weights(rows.weights, WEIGHT_BITS, engine)
-    return integer_targets(y, weights, engine, intercept=offset is None)
+    intercept = offset is None and descent.init == CONSTANT
+    return integer_targets(y, weights, engine, intercept=intercept)
 
 
 def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner: Stumps) -> Gram:
     return Gram(
         rows.engine,
         learner.matrix.codes,
-        _targets(rows, n_outputs),
+        _targets(rows, n_outputs, descent),
         learner.search,
         descent.learning_rate,
         descent.n_rounds,
@@ -349,20 +357,20 @@ def _rebuild(
     rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
     learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
-    problem = _problem(rows, loss, n_outputs, scale)
+    problem = _problem(rows, loss, n_outputs, scale, descent.init)
     sampling = _sampling(rows, descent)
     gradients = Gradients(rows.engine, rows.n_rows, problem, descent.step, sampling)
     return Rebuild(gradients, learner, descent.step, descent.learning_rate)
 
 
-def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float) -> Problem:
-    """What is minimised, from the best constant on."""
+def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, init: str) -> Problem:
+    """What is minimised, from the best constant on, or from zero."""
     where = rows.engine.where
     if isinstance(loss, CustomLoss):
         y = rows.target if rows.target.ndim == 1 else rows.target[0, :]
         loss.try_on(y, where.xp.zeros_like(y))
     start = np.zeros(n_outputs)
-    if rows.offset is None:
+    if rows.offset is None and init == CONSTANT:
         start = _best_constants(loss, rows, n_outputs, where)
     return Problem(loss, rows.target, rows.weights, start, scale, _offset(rows))
 

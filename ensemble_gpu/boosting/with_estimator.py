@@ -9,7 +9,7 @@ from sklearn.utils import get_tags
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
-from ensemble_gpu.model.answers import parts
+from ensemble_gpu.model.answers import parts, uncoded
 from ensemble_gpu.model.committee import Committee
 
 
@@ -32,7 +32,7 @@ class TakesEstimator(CategoricalEstimator):
         model = getattr(self, "model_", None)
         if not isinstance(model, Committee):
             raise AttributeError("estimators_ are there after a fit with an estimator.")
-        every = [list(parts(learner)) for learner in model.learners]
+        every = [[uncoded(part) for part in parts(learner)] for learner in model.learners]
         return [own if len(own) > 1 else own[0] for own in every]
 
     def _feature_parameter(self, name: str) -> Any:

@@ -17,24 +17,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
-from zlib import crc32
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import NUMPY, Where
-from ensemble_gpu.arrays.sparse import is_sparse, take_rows
+from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.data.bags import learner_seed
 from ensemble_gpu.data.keys import row_keys, sorted_rows
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.kernels.host.draws import add_up, weighted_counts
-from ensemble_gpu.learners.foreign import seeded_clone, tags_of, takes_weights
+from ensemble_gpu.learners.foreign import (
+    LEAST_WEIGHT,
+    fit_unchanged,
+    seeded_clone,
+    tags_of,
+    takes_weights,
+    total_weight,
+)
 from ensemble_gpu.learners.protocol import Outcome, alphas_and_errors, shares
 from ensemble_gpu.model.answers import Always, Answers, Each, parts
 from ensemble_gpu.model.committee import Committee, check_reach
 
 SHARED, EACH, AUTO = "shared", "each", "auto"
-# However small a gradient is, a classifier still sees its row.
-LEAST_WEIGHT = 1e-300
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,11 @@ class Directions:
         self.voice = Answers(n_outputs, signs)
         self.shared = n_outputs > 1 and self._shares(form, tags)
         self.weighs = takes_weights(estimator)
+        weights = None if rows.weights is None else where.host(rows.weights)
+        self.total = total_weight(weights, rows.X.shape[0])
         self.order: np.ndarray | None = None
         if not self.weighs and (signs or rows.weights is not None):
             self.order = sorted_rows(row_keys(rows.target, rows.X))
-        self.intact = False
 
     def _shares(self, form: str, tags: Any) -> bool:
         """Whether one regressor is fitted to the targets of all outputs."""
@@ -108,14 +113,13 @@ class Directions:
             return self._fit(-g, part, number, output)
         xp, where = self.where.xp, self.where
         size = xp.abs(g)
-        w = size if part.weights is None else size * part.weights
+        w = size if part.weights is None else size * (part.weights / xp.max(part.weights))
         labels = xp.where(g < 0.0, where.full(1, xp.int64), where.full(-1, xp.int64))
         one = labels[w > 0.0] if part.at is None else xp.take(labels, part.at)
         first = int(one[0]) if one.shape[0] else 1
         if bool(xp.all(one == first)):
             return Always(first)
-        total = float(g.shape[0] if part.weights is None else xp.sum(part.weights))
-        w = w * (total / float(xp.sum(w)))
+        w = w * (self.total / float(xp.sum(w)))
         return self._fit(labels, Part(part.at, xp.maximum(w, where.full(LEAST_WEIGHT))), number,
                          output)  # fmt: skip
 
@@ -129,18 +133,7 @@ class Directions:
         if at is not None:
             X, target = take_rows(X, at), take_rows(target, at)
             weights = None if weights is None else self.where.xp.take(weights, at)
-        before = None if self.intact else self._checksum(X)
-        if weights is None:
-            learner.fit(X, target)
-        else:
-            learner.fit(X, target, sample_weight=weights)
-        if not self.intact and before != self._checksum(X):
-            raise ValueError(
-                f"estimator {type(learner).__name__} has changed the X that it was given to fit; "
-                "every round needs the same X. Let it work on a copy."
-            )
-        self.intact = True
-        return learner
+        return fit_unchanged(learner, X, target, weights)
 
     def _drawn(self, part: Part, which: int) -> Any:
         """As many rows as there are, drawn in proportion to the weights of those that take part."""
@@ -154,12 +147,6 @@ class Directions:
         counts = weighted_counts(self.seed, which, chances[self.order], n)
         counts = add_up(self.order, counts, len(chances))
         return self.where.put(np.repeat(self.order, counts[self.order]).astype(np.int64))
-
-    def _checksum(self, X: Any) -> int | None:
-        """Of X on the host, which a learner of another package may write to."""
-        if self.where is not NUMPY:
-            return None
-        return crc32(np.ascontiguousarray(X.data if is_sparse(X) else X).data)
 
     def answers(self, learner: Any, X: Any, where: Where) -> Any:
         """h(X) as float64 [n, outputs]."""

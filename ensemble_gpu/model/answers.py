@@ -24,6 +24,19 @@ class Each:
 
 
 @dataclass(frozen=True)
+class Coded:
+    """A classifier of two groups of K classes: its answer times code_k counts for class k."""
+
+    learner: Any
+    code: tuple[float, ...]
+
+
+def uncoded(learner: Any) -> Any:
+    """The classifier itself."""
+    return learner.learner if isinstance(learner, Coded) else learner
+
+
+@dataclass(frozen=True)
 class Always:
     """The classifier of rows that all have one label, which it predicts; most others refuse."""
 
@@ -60,6 +73,9 @@ class Answers:
                 "have no bound."
             )
         return 2.0
+
+    def span_of(self, learner: Any) -> float:
+        return self.span
 
     def canonical(self) -> tuple[list[int], list[float]]:
         """The integers and the floats that say what this is."""
