@@ -15,7 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.committee import CodedVoice, Committee
+from ensemble_gpu.model.derived import DerivedModel
 from ensemble_gpu.model.link import VOTES
+from ensemble_gpu.model.votes import VoteModel
 
 EXPONENTIAL = ("real", "discrete", "gentle")
 
@@ -72,9 +74,10 @@ def margins(estimator: Any, X: Any, y: Any, rounds: Sequence[int] | None = None)
     """
     check_boosted_classifier(estimator)
     model = getattr(estimator, "model_", None)
-    if not isinstance(model, AdditiveModel | Committee):
+    if not isinstance(model, AdditiveModel | DerivedModel | Committee | VoteModel):
         raise TypeError(
-            "margins need a classifier whose model_ is an AdditiveModel (stumps) or a Committee; "
+            "margins need a classifier whose model_ is an AdditiveModel (stumps), a DerivedModel, "
+            "a VoteModel or a Committee; "
             f"got {type(estimator).__name__} with model_ of type {type(model).__name__}."
         )
     own = _index(estimator, y)
@@ -93,7 +96,7 @@ def _margins(estimator: Any, X: Any, own: np.ndarray) -> np.ndarray:
 
 def _largest_margin(model: Any) -> float:
     """The largest margin that the model's rounds allow."""
-    if isinstance(model, Committee):
+    if isinstance(model, Committee | VoteModel):
         return model.largest_margin or 1.0
     values = model.rounds.values
     spread = 2.0 * np.abs(values) if model.n_outputs == 1 else np.ptp(values, axis=1, keepdims=True)

@@ -52,7 +52,8 @@ class AdaBoostClassifier(BoostedClassifier):
         missing="error". One with a parameter `categorical_features` is told which features are
         categories. Of two classes it may abstain ("discrete"): an answer of NaN adds 0 to F, and
         the row keeps its weight; one with an attribute `abstains = True` is fitted to -1 and +1,
-        and abstains by 0 as well.
+        and abstains by 0 as well. A learner of `ensemble_gpu.learners` (Pool, HalfSpaces, Balls,
+        Boxes, Rectangles) works where X is, on integer weights as stumps do.
     variant : {"real", "discrete", "gentle", "logit"}, default="real"
         With W_l+ and W_l- the weight of positive and negative rows in leaf l:
 
@@ -163,7 +164,8 @@ class AdaBoostClassifier(BoostedClassifier):
     validation_loss_ : ndarray, `history_.validation`: the metric that decides early stopping
         (only where there were validation rows)
     scale_ : float, the factor on F in probabilities; 1 where calibrate is off
-    model_ : AdditiveModel; Forest where there are categories; Committee with an estimator
+    model_ : AdditiveModel; Forest where there are categories; Committee with an estimator;
+        VoteModel or DerivedModel with a learner of `ensemble_gpu.learners`
     link_ : str, "margins" or, for SAMME and SAMME.R, "votes": what the model's outputs are
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"

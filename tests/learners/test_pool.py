@@ -12,7 +12,8 @@ from sklearn.tree import DecisionTreeClassifier as TheirTree
 
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.arrays.sparse import column
-from ensemble_gpu.learners import Pool
+from ensemble_gpu.diagnostics import margins
+from ensemble_gpu.learners import HalfSpaces, Pool
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.estimators.checks import assert_checks_pass
 from tests.libraries import Torch
@@ -356,3 +357,14 @@ def test_a_function_that_changes_its_input_is_refused_on_other_libraries():
     X, y = DEVICE.put(np.arange(-10.0, 10.0)[:, None]), DEVICE.put(np.arange(20) % 2)
     with pytest.raises(ValueError, match=r"members\[0\] \(function\) has changed the X"):
         boosted(Pool([changing])).fit(X, y)
+
+
+def test_margins_are_those_of_the_votes():
+    G, y = answers()
+    fit = boosted().fit(G, y)
+    c, s = np.zeros(G.shape[1]), 2.0 * y - 1.0
+    c[[voter.number for voter in fit.model_.voters]] = fit.model_.coefficients
+    expected = s * (G @ c) / np.abs(fit.alphas_).sum()
+    np.testing.assert_allclose(margins(fit, G, y), expected, atol=1e-12)
+    drawn = boosted(HalfSpaces(9), random_state=0).fit(G, y)
+    assert np.abs(margins(drawn, G, y)).max() <= 1.0
