@@ -124,6 +124,10 @@ PARAMETERS = """
         - "constant": alpha = 1 / L, L the bound on the loss's second derivative (1 without one).
 
         The squared loss of all rows has one answer to all three, the mean residual of the leaf.
+    candidates : int, default=1
+        Of stumps: so many, the best of each of the features with the largest gains, are taken to
+        the end of their steps, and the one there that lowers the loss most is added: h and alpha
+        are chosen together. The squared loss knows without: the largest gain is the largest fall.
     subsample : float in (0, 1] or None, default=None
         Probability with which a row takes part in the choice of a round's learner; None:
         {subsample:g}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
@@ -235,6 +239,7 @@ class GradientBoosting(BoostedEstimator):
     loss: str | Loss
     step: str | None
     init: str
+    candidates: int
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -254,6 +259,7 @@ class GradientBoosting(BoostedEstimator):
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
         check_choice("init", self.init, INITS)
+        check_integer("candidates", self.candidates, 1)
         if self.estimator is not None:
             check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
@@ -265,6 +271,21 @@ class GradientBoosting(BoostedEstimator):
             check_not_negative(name, getattr(self, name), others=(None,))
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
             check_integer(name, getattr(self, name), low, others=(None,))
+        if self.candidates > 1:
+            self._check_candidates()
+
+    def _check_candidates(self) -> None:
+        held = self._restraint()
+        if not self._size(held).stump:
+            raise ValueError(
+                f"candidates={self.candidates!r} is for stumps; max_depth, max_leaf_nodes, "
+                "min_samples_leaf, min_hessian or l2_regularization ask for trees."
+            )
+        if held.max_features is not None:
+            raise ValueError(
+                f"candidates={self.candidates!r} are taken of all features; max_features must be "
+                f"None or 'auto', got {self.max_features!r}."
+            )
 
     def _check_rounds(self) -> None:
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -329,6 +350,7 @@ class GradientBoosting(BoostedEstimator):
             ),
             n_learners=n_learners,
             init=self.init,
+            candidates=int(self.candidates),
         )
 
     def _resolved_step(self, loss: Loss) -> str:
