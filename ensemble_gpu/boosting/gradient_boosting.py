@@ -196,7 +196,8 @@ PARAMETERS = """
     n_features_in_, feature_names_in_ : as in scikit-learn{classes}
     n_estimators_ : int, rounds in the model (of every bag)
     errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
-        rows of weight at most 1 (mean over the bags)
+        rows of weight at most 1 (mean over the bags); with an estimator <g, h>^2 / <h, h>, g the
+        gradient
     alphas_ : ndarray, nu alpha of each round (mean over the bags)
     feature_importances_ : ndarray, share of each feature in the gains (mean over the bags)
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
@@ -205,7 +206,7 @@ PARAMETERS = """
         `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
-        the best constant as intercept; Committee with a regressor or classifier as estimator
+        the best constant as intercept; with an estimator a Committee, or what its learner makes
     estimators_ : list of the fitted estimators of the rounds, where one was given
     link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
