@@ -99,6 +99,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         learning_rate: float | None = None,
         step: str | None = None,
         init: str = "constant",
+        candidates: int = 1,
         max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -132,6 +133,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         self.learning_rate = learning_rate
         self.step = step
         self.init = init
+        self.candidates = candidates
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -166,6 +168,11 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
                 "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
                 "ask for trees."
             )
+        if self.candidates > 1 and self.multiclass == "each":
+            raise ValueError(
+                f"candidates={self.candidates!r} is for one stump a round; multiclass='each' fits "
+                "one for every class."
+            )
         classification_loss(self.loss, 2)
 
     def _form(self) -> str:
@@ -175,6 +182,8 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         """
         if self.multiclass != AUTO or self.estimator is not None:
             return self.multiclass
+        if self.candidates > 1:  # of one stump, whose loss can be compared
+            return "shared"
         logistic = isinstance(classification_loss(self.loss, 2), Logistic | LogitBoost)
         stumps = splits_once(self.max_depth, self.max_leaf_nodes)
         return "each" if stumps and logistic else "shared"
@@ -229,7 +238,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
-            and descent.n_learners == 1
+            and descent.n_learners == descent.candidates == 1
             and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):
@@ -277,6 +286,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         learning_rate: float | None = None,
         step: str | None = None,
         init: str = "constant",
+        candidates: int = 1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -308,6 +318,7 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         self.learning_rate = learning_rate
         self.step = step
         self.init = init
+        self.candidates = candidates
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf

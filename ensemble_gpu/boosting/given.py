@@ -20,7 +20,7 @@ from ensemble_gpu.learners.protocol import GradientLearner, LearnerRows, OwnLear
 # Parameters of the stumps and trees that are grown where no estimator is given.
 OF_TREES = (
     "stump", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_hessian", "l2_regularization",
-    "max_features", "monotonic_cst", "interaction_cst", "categorical_split", "n_bags",
+    "max_features", "monotonic_cst", "interaction_cst", "categorical_split", "n_bags", "candidates",
 )  # fmt: skip
 # How far to go along the answers of an estimator of another kind.
 STEPS_OF_OTHERS = ("line_search", "constant")

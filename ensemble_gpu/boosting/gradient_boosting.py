@@ -124,6 +124,10 @@ PARAMETERS = """
         - "constant": alpha = 1 / L, L the bound on the loss's second derivative (1 without one).
 
         The squared loss of all rows has one answer to all three, the mean residual of the leaf.
+    candidates : int, default=1
+        Of stumps: so many, the best of each of the features with the largest gains, are taken to
+        the end of their steps, and the one there that lowers the loss most is added: h and alpha
+        are chosen together. The squared loss knows without: the largest gain is the largest fall.
     subsample : float in (0, 1] or None, default=None
         Probability with which a row takes part in the choice of a round's learner; None:
         {subsample:g}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
@@ -192,7 +196,8 @@ PARAMETERS = """
     n_features_in_, feature_names_in_ : as in scikit-learn{classes}
     n_estimators_ : int, rounds in the model (of every bag)
     errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
-        rows of weight at most 1 (mean over the bags)
+        rows of weight at most 1 (mean over the bags); with an estimator <g, h>^2 / <h, h>, g the
+        gradient
     alphas_ : ndarray, nu alpha of each round (mean over the bags)
     feature_importances_ : ndarray, share of each feature in the gains (mean over the bags)
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
@@ -201,7 +206,7 @@ PARAMETERS = """
         `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
-        the best constant as intercept; Committee with a regressor or classifier as estimator
+        the best constant as intercept; with an estimator a Committee, or what its learner makes
     estimators_ : list of the fitted estimators of the rounds, where one was given
     link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
@@ -235,6 +240,7 @@ class GradientBoosting(BoostedEstimator):
     loss: str | Loss
     step: str | None
     init: str
+    candidates: int
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -254,6 +260,7 @@ class GradientBoosting(BoostedEstimator):
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
         check_choice("init", self.init, INITS)
+        check_integer("candidates", self.candidates, 1)
         if self.estimator is not None:
             check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
@@ -265,6 +272,21 @@ class GradientBoosting(BoostedEstimator):
             check_not_negative(name, getattr(self, name), others=(None,))
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
             check_integer(name, getattr(self, name), low, others=(None,))
+        if self.candidates > 1:
+            self._check_candidates()
+
+    def _check_candidates(self) -> None:
+        held = self._restraint()
+        if not self._size(held).stump:
+            raise ValueError(
+                f"candidates={self.candidates!r} is for stumps; max_depth, max_leaf_nodes, "
+                "min_samples_leaf, min_hessian or l2_regularization ask for trees."
+            )
+        if held.max_features is not None:
+            raise ValueError(
+                f"candidates={self.candidates!r} are taken of all features; max_features must be "
+                f"None or 'auto', got {self.max_features!r}."
+            )
 
     def _check_rounds(self) -> None:
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -329,6 +351,7 @@ class GradientBoosting(BoostedEstimator):
             ),
             n_learners=n_learners,
             init=self.init,
+            candidates=int(self.candidates),
         )
 
     def _resolved_step(self, loss: Loss) -> str:

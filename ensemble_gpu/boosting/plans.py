@@ -66,7 +66,8 @@ class DescentParameters:
     """The parameters of an estimator that gradient descent goes by, resolved.
 
     `n_learners` are fitted in a round: one for all outputs, or one for every output. Outputs begin
-    at the best constant or at zero, as `init` says.
+    at the best constant or at zero, as `init` says. Of `candidates` the one that lowers the loss
+    most is taken.
     """
 
     n_rounds: int
@@ -79,6 +80,7 @@ class DescentParameters:
     categories: Categories
     n_learners: int = 1
     init: str = CONSTANT
+    candidates: int = 1
 
     @property
     def stump(self) -> bool:
@@ -110,6 +112,7 @@ class DescentParameters:
         interactions: Interactions | None = None,
         n_learners: int = 1,
         init: str = CONSTANT,
+        candidates: int = 1,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -134,6 +137,7 @@ class DescentParameters:
             categories,
             n_learners,
             init,
+            candidates,
         )
 
 
@@ -360,7 +364,7 @@ def _rebuild(
     problem = _problem(rows, loss, n_outputs, scale, descent.init)
     sampling = _sampling(rows, descent)
     gradients = Gradients(rows.engine, rows.n_rows, problem, descent.step, sampling)
-    return Rebuild(gradients, learner, descent.step, descent.learning_rate)
+    return Rebuild(gradients, learner, descent.step, descent.learning_rate, descent.candidates)
 
 
 def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, init: str) -> Problem:

@@ -90,7 +90,11 @@ class Objective:
             H = self._joint_hessian(g + where.as_float64(self.y[:, None] == classes))
         one = self.penalised(xp.ones_like(B))
         flat = xp.reshape(xp.permute_dims(one, (1, 0)), (-1,))
-        H = H + xp.eye(flat.shape[0], device=where.device) * (2.0 * self.l2 * flat)[None, :]
+        H = (
+            H
+            + xp.eye(flat.shape[0], dtype=xp.float64, device=where.device)
+            * (2.0 * self.l2 * flat)[None, :]
+        )
         return xp.matmul(self.A.T, self._columns(g)) + 2.0 * self.l2 * self.penalised(B), H
 
     def _joint_hessian(self, p: Any) -> Any:
@@ -159,7 +163,7 @@ def newton(problem: Objective, B: Any, tolerance: float, most_steps: int) -> Sol
     """
     where, xp = problem.where, problem.where.xp
     n, K = B.shape
-    eye = xp.eye(n * K, device=where.device)
+    eye = xp.eye(n * K, dtype=xp.float64, device=where.device)
     value = problem.value(B)
     for step in range(most_steps):
         G, H = problem.derivatives(B)

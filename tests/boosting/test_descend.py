@@ -430,8 +430,9 @@ def test_a_learner_that_breaks_the_rules_is_named_and_nothing_is_half_fitted(lea
 
 
 @each_setting([
-    regressor(Ridge(), "huber", n_estimators=20, learning_rate=0.5),
+    regressor(Ridge(), n_estimators=5, learning_rate=1.0), classifier(Ridge(), learning_rate=1.0),
     classifier(LogisticRegression(), learning_rate=0.5), classifier(OwnTree(max_depth=2)),
+    regressor(Ridge(), "huber", n_estimators=20, learning_rate=0.5),
     regressor(OwnTree(max_depth=2), n_estimators=20, learning_rate=0.5),
 ])  # fmt: skip
 def test_the_checks_of_scikit_learn_pass(estimator):

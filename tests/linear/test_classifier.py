@@ -9,6 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
 from ensemble_gpu import LinearClassifier
+from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.linear.solvers import Objective, solve
 from ensemble_gpu.losses import classification_loss
 from tests.datasets import fitted_state
 from tests.estimators.checks import assert_checks_pass, each_setting
@@ -130,6 +132,23 @@ def test_other_libraries_give_the_same_fit(library):
     ours = LinearClassifier(l1=1.0).fit(library.put(X), library.put(LABELS[2]))
     np.testing.assert_allclose(ours.coef_, LinearClassifier(l1=1.0).fit(X, LABELS[2]).coef_)
     library.check(ours.decision_function(library.put(X)), "float64")
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("l1", [0.0, 2.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_other_libraries_solve_the_problem_themselves(library, n_classes, l1):
+    """On the host their arrays are seen as NumPy's; on a device they are not."""
+    y = 2.0 * LABELS[2] - 1.0 if n_classes == 2 else LABELS[3].astype(np.int64)
+    A = library.put(np.column_stack([X, np.ones(150)]))
+    outputs = 1 if n_classes == 2 else 3
+    problem = Objective(
+        classification_loss("logistic", n_classes), A, library.put(y), None, outputs, l1, 0.5,
+        locate(A),
+    )  # fmt: skip
+    found = solve(problem, library.put(np.zeros((7, outputs))), 5_000, 1e-7)
+    host = LinearClassifier(l1=l1).fit(X, LABELS[n_classes])
+    np.testing.assert_allclose(library.host(found.B)[:-1].T, host.coef_, atol=1e-4)
 
 
 @pytest.mark.parametrize(

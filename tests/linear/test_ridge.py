@@ -7,6 +7,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
 from ensemble_gpu import RidgeRegressor
+from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.learners.ridge import coefficients, decompose, smooth
 from tests.estimators.checks import assert_checks_pass
 
 RNG = np.random.default_rng(0)
@@ -82,6 +84,17 @@ def test_other_libraries_predict_the_same(library):
     predicted = RidgeRegressor(1.0).fit(there, library.put(Y)).predict(there)
     library.check(predicted, "float64")
     np.testing.assert_allclose(library.host(predicted), RidgeRegressor(1.0).fit(X, Y).predict(X))
+
+
+@pytest.mark.interop
+def test_other_libraries_decompose_the_rows_themselves(library):
+    """On the host their arrays are seen as NumPy's; on a device they are not."""
+    there, y = library.put(X), library.put(Y[:, None])
+    parts = decompose(there, library.put(W + 0.1), locate(there))
+    alone = RidgeRegressor(2.0).fit(X, Y, W + 0.1)
+    b, _ = coefficients(parts, y, 2.0)
+    np.testing.assert_allclose(library.host(b)[0], alone.coef_)
+    np.testing.assert_allclose(library.host(smooth(parts, y, 2.0))[:, 0], alone.predict(X))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from ensemble_gpu import NeighboursClassifier, NeighboursRegressor
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.model import neighbours as model_of_neighbours
 from tests.datasets import fitted_state
 from tests.estimators.checks import assert_checks_pass, each_setting
@@ -109,6 +110,18 @@ def test_other_libraries_predict_the_same(library):
     predicted = ours.predict(library.put(Q))
     library.check(predicted, "float64")
     np.testing.assert_allclose(library.host(predicted), NeighboursRegressor(5).fit(X, Y).predict(Q))
+
+
+@pytest.mark.interop
+def test_the_nearest_rows_are_found_by_other_libraries_themselves(library):
+    """On the host their arrays are seen as NumPy's; on a device they are not."""
+    there, where = library.put(X), locate(library.put(X))
+    _, expected = NeighboursRegressor(7).fit(X, Y).kneighbors(Q)
+    ((_, at, _),) = model_of_neighbours.Nearest(there, where).blocks(library.put(Q), 7)
+    np.testing.assert_array_equal(library.host(at), expected)
+    means = model_of_neighbours.means_of_each(at, library.put(Y[:, None]), where)
+    each = NeighboursRegressor(7).fit(X, Y).predict_each(Q)
+    np.testing.assert_allclose(library.host(means)[:, :, 0].T, each)
 
 
 def test_the_model_is_equal_to_its_pickle_and_to_no_other():

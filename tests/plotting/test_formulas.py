@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
+from typing import Any
+
 import numpy as np
 import pytest
-
-mpl.use("Agg")
 
 from ensemble_gpu.losses import Squared
 from ensemble_gpu.plotting import plot_impurities, plot_losses
 
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 
-def curves(ax) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+def curves(ax: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {line.get_label(): line.get_data() for line in ax.get_lines()}
 
 
