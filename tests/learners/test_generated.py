@@ -18,6 +18,7 @@ from ensemble_gpu.learners import Balls, Boxes, HalfSpaces
 from ensemble_gpu.learners.generated import DrawnFrom
 from ensemble_gpu.model import generators
 from ensemble_gpu.model.generators import HalfSpaceGenerators
+from examples import circle as example
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
 from tests.libraries import Torch
@@ -26,12 +27,10 @@ from tests.places import DEVICE
 FAMILIES = [HalfSpaces, Balls, Boxes]
 
 
-def circle(n: int, seed: int, flipped: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Uniform on [-1, 1]^2; 1 inside the circle of half the area, some labels flipped."""
-    rng = np.random.default_rng(seed)
-    X = rng.uniform(-1.0, 1.0, (n, 2))
-    y = (np.sum(X**2, axis=1) < 2.0 / np.pi).astype(int)
-    return X, np.where(rng.random(n) < flipped, 1 - y, y)
+def circle(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Uniform on [-1, 1]^2; 1 inside the circle of half the area, 0 outside."""
+    X, y = example.circle(n, seed)
+    return X, (y > 0).astype(int)
 
 
 def rows_of(n: int = 90, p: int = 3, missing: float = 0.1, seed: int = 0):
@@ -244,24 +243,21 @@ def test_a_missing_value_in_a_used_feature_abstains():
 
 
 def test_the_circle_of_the_lecture():
-    X, y = circle(500, 1)
-    X_test, y_test = circle(4000, 2)
-    fit = boosted(HalfSpaces(1000), n_estimators=500).fit(X, y)
-    assert fit.score(X, y) == 1.0
-    assert 0.02 < 1.0 - fit.score(X_test, y_test) < 0.06
+    model = example.fitted(flipped=0.0, learning_rate=1.0)
+    assert example.errors(model, *example.circle(500, 5))[-1] == 0.0
+    assert 0.03 < example.errors(model, *example.circle(10_000, 2))[-1] < 0.055
 
 
 def test_small_steps_are_better_where_labels_are_noisy():
-    X, y = circle(500, 5, flipped=0.3)
-    X_test, y_test = circle(4000, 2, flipped=0.3)
-    errors = [
-        1.0
-        - boosted(HalfSpaces(300), n_estimators=500, learning_rate=nu)
-        .fit(X, y)
-        .score(X_test, y_test)
-        for nu in (1.0, 0.1)
-    ]
-    assert errors[1] < errors[0] - 0.01
+    fits = [example.fitted(0.3, nu, n_candidates=300) for nu in (1.0, 0.1)]
+    large, small = (example.errors(fit, *example.circle(10_000, 2, 0.3))[-1] for fit in fits)
+    assert small < large - 0.02
+
+
+def test_the_example_prints_a_table_and_draws(tmp_path, capsys):
+    example.main(tmp_path / "circle.png", n_candidates=20)
+    assert len(capsys.readouterr().out.splitlines()) == 7
+    assert (tmp_path / "circle.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("redraw", ["once", "round"])

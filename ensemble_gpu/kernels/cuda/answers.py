@@ -28,19 +28,20 @@ WORD = 64
 
 @kernel()
 def digits_of(q, digits):
-    """digits[b, w]: bit i is the binary digit b of q[64 w + i]; a word a thread."""
-    at = np.int32(cuda.grid(1))
-    n_words = np.int32(digits.shape[1])
-    while at < digits.shape[0] * digits.shape[1]:
-        b, w = np.int32(at // n_words), np.int32(at % n_words)
-        word = np.uint64(0)
-        i = np.int32(0)
-        while i < WORD and WORD * w + i < q.shape[0]:
-            digit = np.uint64(q[WORD * w + i] >> np.int64(b)) & np.uint64(1)
-            word |= digit << np.uint64(i)
-            i = np.int32(i + 1)
-        digits[b, w] = word
-        at = np.int32(at + cuda.gridsize(1))
+    """digits[b, w]: bit i is the binary digit b of q[64 w + i]; the words of 64 rows a thread."""
+    w = np.int32(cuda.grid(1))
+    while w < digits.shape[1]:
+        b = np.int32(0)
+        while b < digits.shape[0]:
+            word = np.uint64(0)
+            i = np.int32(0)
+            while i < WORD and WORD * w + i < q.shape[0]:
+                digit = np.uint64(q[WORD * w + i] >> np.int64(b)) & np.uint64(1)
+                word |= digit << np.uint64(i)
+                i = np.int32(i + 1)
+            digits[b, w] = word
+            b = np.int32(b + 1)
+        w = np.int32(w + cuda.gridsize(1))
 
 
 @kernel()
