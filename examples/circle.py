@@ -1,9 +1,9 @@
 """AdaBoost on half-spaces learns a circle: `python examples/circle.py [picture.png]`.
 
-x is uniform on [-1, 1]^2, y = +1 inside the circle of half the area. A round takes the best of 1,000
-random half-spaces. With clean labels 500 rounds separate 500 rows, and the error on other rows
-goes on falling. With 30 % of the labels flipped the rounds learn the noise; small steps (nu = 0.1)
-learn less of it. With the name of a picture the decision functions are drawn (needs matplotlib).
+x is uniform on [-1, 1]^2, y = +1 inside the circle of half the area. A round takes the best of
+1,000 random half-spaces. With clean labels some 100 rounds separate 500 rows. With 30 % of the
+labels flipped the rounds learn the noise; small steps (nu = 0.1) learn less of it. With the name of
+a picture the decision functions are drawn (needs matplotlib).
 """
 
 from __future__ import annotations

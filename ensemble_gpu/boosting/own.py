@@ -36,11 +36,16 @@ from ensemble_gpu.model.calibration import CalibratedLoss
 
 def check_own(estimator: Any, variant: str, multiclass: str) -> None:
     """Raise where a learner of this package is not for the variant, or its parameters are wrong."""
-    allowed = getattr(estimator, "variants", ())
+    allowed = getattr(estimator, "variants", None)
+    if allowed is None:
+        raise TypeError(
+            f"estimator {estimator!r} is for BoostingClassifier and BoostingRegressor: it fits "
+            "gradients."
+        )
     if variant not in allowed:
         raise ValueError(
-            f"variant must be {' or '.join(map(repr, allowed)) or 'none'} for estimator "
-            f"{estimator!r}; got {variant!r}."
+            f"variant must be {' or '.join(map(repr, allowed))} for estimator {estimator!r}; got "
+            f"{variant!r}."
         )
     if multiclass not in (AUTO, SHARED):
         raise ValueError(

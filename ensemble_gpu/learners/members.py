@@ -120,8 +120,10 @@ def as_signs(raw: Any, who: str, where: Where) -> Any:
     xp = where.xp
     if where is NUMPY and raw.dtype.kind not in "fiub":
         raise ValueError(f"{who} must answer -1, 0 or +1; got {raw.flat[0]!r}.")
-    raw = raw if raw.dtype == xp.int8 else where.as_float64(raw)
-    wrong = (raw != 0) & (raw != 1) & (raw != -1)
+    if raw.dtype == xp.int8 and int(xp.min(raw)) >= -1 and int(xp.max(raw)) <= 1:
+        return raw
+    raw = where.as_float64(raw)
+    wrong = (raw != 0.0) & (raw != 1.0) & (raw != -1.0)
     if bool(xp.any(wrong)):
         raise ValueError(
             f"{who} must answer -1, 0 or +1; got {float(raw[wrong][0])!r}. Probabilities are no "

@@ -5,9 +5,10 @@ With h_l(x_i) in {-1, 0, +1} the answer of member l (0 abstains), D_i the weight
     r_l = sum_i D_i y_i h_l(x_i) = W+ - W-,    e_l = (1 - r_l) / 2 where nobody abstains
 
 and "edge" takes the member with the largest r_l (signed: |r_l|), the textbook's least weighted
-error; "Z" the one with the least Z_l = W0 + 2 sqrt(W+ W-), the best together with its alpha =
-1/2 ln(W+ / W-). Answers are found once; a round is one product of a matrix of bits and integer
-weights (kernels/cpu/answers.py). Members of equal merit: the first is taken.
+error (of K classes the largest (K - 1) W+ - W-, as a guess is right once in K); "Z" the one with
+the least Z_l = W0 + 2 sqrt(W+ W-), the best together with its alpha = 1/2 ln(W+ / W-). Answers are
+found once; a round is one product of a matrix of bits and integer weights
+(kernels/cpu/answers.py). Of members of equal merit the first is taken.
 """
 
 from __future__ import annotations
@@ -142,6 +143,8 @@ class PoolMembers:
         self.members = [Member(k, source, rows.classes) for k, source in enumerate(sources)]
         self.engine: Engine = rows.engine
         self.signed, self.choose = pool.signed, pool.choose
+        # What a guess gets wrong for each that it gets right.
+        self.others = 1 if rows.classes is None else len(rows.classes) - 1
         blocks = self._blocks(rows, right)
         self.packed: Answers = rows.engine.pack_answers(blocks, rows.X.shape[0])
 
@@ -180,7 +183,7 @@ class PoolMembers:
     def by_weight(self, q: Any) -> Found | None:
         sums = self.engine.answer_sums(self.packed, q[None, :])[0]
         wrong, right = sums[LEFT], sums[RIGHT]
-        edge = right - wrong
+        edge = self.others * right - wrong
         size = np.abs(edge) if self.signed else edge
         if self.choose == "edge":
             best = int(np.argmax(size))

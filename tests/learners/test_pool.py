@@ -238,6 +238,18 @@ def test_several_classes_are_answered_with_labels():
     np.testing.assert_array_equal(other.alphas_, model.alphas_)
 
 
+def test_of_several_classes_a_member_may_be_wrong_more_often_than_right():
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 300)
+    right = rng.random((300, 8)) < 0.42
+    G = np.where(right, y[:, None], (y[:, None] + rng.integers(1, 3, (300, 8))) % 3).astype(float)
+    G[rng.random(G.shape) < 0.1] = np.nan
+    fit = boosted(Pool(), n_estimators=10).fit(G, y)
+    assert fit.n_estimators_ == 10
+    assert 0.5 < fit.errors_.min() < fit.errors_.max() < 2.0 / 3.0
+    assert (np.diff(fit.history_.training) < 0.0).all()
+
+
 def test_squared_loss_goes_by_gram_columns_and_is_matching_pursuit():
     G, _ = answers(zeros=0.2)
     rng = np.random.default_rng(3)
