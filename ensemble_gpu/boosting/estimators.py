@@ -75,7 +75,9 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         loss if classes share them; "shared" else (trees of a few thousand rows predict
         as well in a third of the time, but with many rows and classes "each" is better for them
         too; the squared and the exponential loss have faster ways with shared stumps). Newton steps
-        of each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
+        of each class know nothing of the others': learning rates above 0.5 overshoot. With an
+        `estimator`: "shared", a regressor for several targets; "each", one for every class;
+        "auto": "shared" where the regressor says that it takes several targets.""" + (
         described(
             depth=4,
             step='"newton", without a second derivative\n        "line_search"',

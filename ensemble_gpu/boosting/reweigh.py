@@ -178,7 +178,7 @@ class Reweigh:
         # where the learner is random, with a seed of its own for every round
         learner = seeded_clone(self.learner, lambda _: int(self.generator.integers(2**31 - 1)))
         X, where, n = self.rows.X, self.where, len(D)
-        y = self.voice.labels(self.rows.target, where)
+        y = self.voice.labels(self.rows.target)
         if self.weighs:
             weights = where.put(np.maximum(self.total * D, LEAST_WEIGHT))
             return fit_unchanged(learner, X, y, weights)

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.parameters import check_flag, check_integer
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.smooth import Smooths
@@ -51,8 +50,7 @@ class Neighbours(BaseEstimator):
         """The nearest rows of every row are found once."""
         check_integer("n_neighbors", self.n_neighbors, 1, rows.X.shape[0])
         check_flag("standardise", self.standardise)
-        check_dense(rows.X, "estimator=Neighbours")
-        return Smooths(self, rows, NeighbourSmoother(rows, self))
+        return Smooths(self, rows, lambda rows: NeighbourSmoother(rows, self))
 
 
 @dataclass(frozen=True)

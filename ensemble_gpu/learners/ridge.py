@@ -17,7 +17,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.parameters import check_not_negative
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.smooth import Smooths
@@ -117,8 +116,7 @@ class Ridge(BaseEstimator):
     def gradient_learner(self, rows: LearnerRows) -> Smooths:
         """The rows are decomposed once."""
         check_not_negative("l2", self.l2)
-        check_dense(rows.X, "estimator=Ridge")
-        return Smooths(self, rows, RidgeSmoother(rows, float(self.l2)))
+        return Smooths(self, rows, lambda rows: RidgeSmoother(rows, float(self.l2)))
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,17 @@ product. A sum of smooths is one smooth of a sum, so the model of all rounds is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.learners.directions import AUTO, Direction, Directions, Part
 from ensemble_gpu.learners.protocol import LearnerRows, Outcome
+from ensemble_gpu.model.inputs import check_complete
 
 
 class Smoother(Protocol):
@@ -36,10 +38,15 @@ class Smoother(Protocol):
 class Smooths(Directions):
     """A smoother, fitted to gradients; regressors of all outputs at once."""
 
-    def __init__(self, estimator: Any, rows: LearnerRows, smoother: Smoother) -> None:
+    def __init__(
+        self, estimator: Any, rows: LearnerRows, make: Callable[[LearnerRows], Smoother]
+    ) -> None:
+        who = f"estimator {type(estimator).__name__}"
+        check_dense(rows.X, who)
+        check_complete(rows.X, rows.where, who)
         data = Rows(rows.X, rows.target, rows.weights)
         super().__init__(estimator, data, rows.where, rows.n_outputs, AUTO, rows.seed)
-        self.smoother = smoother
+        self.smoother = make(rows)
 
     def fitted(self, g: Any, number: int, part: Part) -> Any:
         if part.at is not None:

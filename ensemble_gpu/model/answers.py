@@ -19,9 +19,6 @@ class Each:
 
     learners: tuple[Any, ...]
 
-    def __repr__(self) -> str:
-        return f"{len(self.learners)} {type(self.learners[0]).__name__}"
-
 
 @dataclass(frozen=True)
 class Coded:

@@ -69,7 +69,7 @@ class Voice:
         kind = [self.n_classes, 1] if self.signed else [self.n_classes]
         return kind, [-1.0 if self.least is None else self.least]
 
-    def labels(self, index: Any, where: Where) -> Any:
+    def labels(self, index: Any) -> Any:
         """What the learner is told of the classes 0 ... K - 1."""
         return 2 * index - 1 if self.signed else index
 

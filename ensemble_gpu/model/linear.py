@@ -9,7 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
-from ensemble_gpu.model.inputs import rows_at_work
+from ensemble_gpu.model.inputs import check_complete, rows_at_work
 from ensemble_gpu.model.stages import stages
 
 
@@ -76,6 +76,7 @@ class LinearModel(Model):
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         X = where.as_float64(X)
+        check_complete(X, where, "a linear model")
         for _, last in stages(rounds, len(self)):
             b = self.coefficients[:last].sum(axis=0)
             c = self.constants[:last].sum(axis=0) + self.intercept

@@ -18,7 +18,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.smallest import smallest
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
-from ensemble_gpu.model.inputs import rows_at_work
+from ensemble_gpu.model.inputs import check_complete, rows_at_work
 from ensemble_gpu.model.stages import stages
 
 # Cells of a block of distances: 32 MB.
@@ -167,6 +167,7 @@ class NeighbourModel(Model):
 
     def measured(self, X: Any, where: Where) -> Any:
         """X as distances are measured."""
+        check_complete(where.as_float64(X), where, "a model of neighbours")
         shift, scale = (where.put(array)[None, :] for array in (self.shift, self.scale))
         return (where.as_float64(X) - shift) / scale
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from ensemble_gpu import (
     BoostingClassifier,
@@ -110,3 +111,17 @@ def test_a_run_that_is_taken_up_goes_on_as_if_it_had_not_ended(learner):
 def test_bad_parameters_are_named(learner, params, error, says):
     with pytest.raises(error, match=says):
         BoostingRegressor("huber", estimator=learner, **params).fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", [Neighbours(7), Ridge()], ids=str)
+def test_missing_values_and_sparse_rows_are_refused(learner):
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    name = type(learner).__name__
+    with pytest.raises(ValueError, match=f"X contains NaN, which estimator {name} cannot take"):
+        BoostingRegressor(estimator=learner).fit(holes, Y)
+    ours = BoostingRegressor(estimator=learner, n_estimators=2).fit(X, Y)
+    with pytest.raises(ValueError, match="X contains NaN"):
+        ours.predict(holes)
+    with pytest.raises(TypeError, match=f"estimator {name} takes dense X"):
+        BoostingRegressor(estimator=learner).fit(scipy.sparse.csr_array(X), Y)
