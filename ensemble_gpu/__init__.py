@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
+    from ensemble_gpu.linear.classifier import LinearClassifier
+    from ensemble_gpu.linear.ridge import RidgeRegressor
     from ensemble_gpu.model.additive import AdditiveModel
     from ensemble_gpu.model.export import export_text
     from ensemble_gpu.model.forest import Forest
+    from ensemble_gpu.model.impurity import impurity
+    from ensemble_gpu.model.rules import rules
+    from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
     from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -32,13 +37,19 @@ _HOME = {
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
+    "LinearClassifier": "ensemble_gpu.linear.classifier",
+    "NeighboursClassifier": "ensemble_gpu.neighbours.estimators",
+    "NeighboursRegressor": "ensemble_gpu.neighbours.estimators",
     "ProgressBar": "ensemble_gpu.boosting.watching",
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
+    "RidgeRegressor": "ensemble_gpu.linear.ridge",
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "export_text": "ensemble_gpu.model.export",
+    "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "rules": "ensemble_gpu.model.rules",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
@@ -52,14 +63,20 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
+    "LinearClassifier",
+    "NeighboursClassifier",
+    "NeighboursRegressor",
     "ProgressBar",
     "RandomForestClassifier",
     "RandomForestRegressor",
+    "RidgeRegressor",
     "RoundInfo",
     "TqdmBar",
     "__version__",
     "export_text",
+    "impurity",
     "plot_tree",
+    "rules",
     "use_engine",
 ]
 

@@ -14,7 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.model.additive import AdditiveModel
-from ensemble_gpu.model.committee import Committee
+from ensemble_gpu.model.committee import CodedVoice, Committee
+from ensemble_gpu.model.derived import DerivedModel
+from ensemble_gpu.model.link import VOTES
+from ensemble_gpu.model.votes import VoteModel
 
 EXPONENTIAL = ("real", "discrete", "gentle")
 
@@ -71,9 +74,10 @@ def margins(estimator: Any, X: Any, y: Any, rounds: Sequence[int] | None = None)
     """
     check_boosted_classifier(estimator)
     model = getattr(estimator, "model_", None)
-    if not isinstance(model, AdditiveModel | Committee):
+    if not isinstance(model, AdditiveModel | DerivedModel | Committee | VoteModel):
         raise TypeError(
-            "margins need a classifier whose model_ is an AdditiveModel (stumps) or a Committee; "
+            "margins need a classifier whose model_ is an AdditiveModel (stumps), a DerivedModel, "
+            "a VoteModel or a Committee; "
             f"got {type(estimator).__name__} with model_ of type {type(model).__name__}."
         )
     own = _index(estimator, y)
@@ -92,7 +96,7 @@ def _margins(estimator: Any, X: Any, own: np.ndarray) -> np.ndarray:
 
 def _largest_margin(model: Any) -> float:
     """The largest margin that the model's rounds allow."""
-    if isinstance(model, Committee):
+    if isinstance(model, Committee | VoteModel):
         return model.largest_margin or 1.0
     values = model.rounds.values
     spread = 2.0 * np.abs(values) if model.n_outputs == 1 else np.ptp(values, axis=1, keepdims=True)
@@ -118,6 +122,9 @@ def training_error_bound(estimator: Any) -> np.ndarray:
       W0_s + 2 sqrt(W+_s W-_s), of SAMME sqrt(e_s (1 - e_s)) K / sqrt(K - 1), which is above 1 where
       1 / K < e_s < 1 - 1 / K.
 
+    - learners that know two classes: Z_s of all weights (boosting/coded.py), c = K / 2 with
+      multiclass="single" and "ovr", K - 1 with "codes".
+
     SAMME's own loss, the mean of exp(-F_y) in `history_.training`, does not bound its error.
 
     Parameters
@@ -136,12 +143,16 @@ def training_error_bound(estimator: Any) -> np.ndarray:
             f"{', '.join(map(repr, EXPONENTIAL))}; got {type(estimator).__name__} with variant "
             f"{variant!r}."
         )
-    if variant == "real" and n_classes > 2 and isinstance(estimator.model_, Committee):
+    weights = estimator.history_.weights[: estimator.n_estimators_]
+    voice = getattr(estimator.model_, "voice", None)
+    if isinstance(voice, CodedVoice):
+        factor = n_classes - 1.0 if voice.link == VOTES else n_classes / 2.0
+        return factor * np.cumprod(weights[:, 3])
+    if variant == "real" and n_classes > 2 and voice is not None:
         raise ValueError(
             "There is no bound for SAMME.R (variant='real' with an estimator, three or more "
             "classes); it holds with variant='discrete'."
         )
-    weights = estimator.history_.weights[: estimator.n_estimators_]
     if variant != "discrete":
         return (1.0 if n_classes == 2 else n_classes / 2.0) * np.cumprod(weights[:, 3])
     if n_classes == 2:

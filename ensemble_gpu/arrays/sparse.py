@@ -29,7 +29,8 @@ def check_dense(X: Any, for_what: str) -> None:
     """Raise where X is sparse."""
     if is_sparse(X):
         raise TypeError(
-            f"{for_what} takes dense X; got {type(X).__name__}. X.toarray() makes a dense array."
+            f"{for_what} takes dense X; got {type(X).__name__}, which is sparse. X.toarray() is "
+            "dense."
         )
 
 

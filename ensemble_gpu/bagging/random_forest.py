@@ -20,6 +20,7 @@ from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
 from ensemble_gpu.data.bags import Bags
 from ensemble_gpu.data.parameters import (
     check_amount,
+    check_choice,
     check_flag,
     check_flag_or_metric,
     check_integer,
@@ -35,6 +36,9 @@ from ensemble_gpu.trees.statistics import WEIGHT_BITS, Statistics, class_statist
 # their sums, weights times bootstrap counts, stay below 2^62.
 FACTOR_BITS, MOST_FACTOR_BITS = 16, 27
 
+SUBSPACES = ("node", "tree")
+VOTING = ("soft", "hard")
+
 _FOREST = """
     n_estimators : int, default=100
         Trees."""
@@ -48,6 +52,9 @@ _BAGS = """
         is drawn does not depend on the order of the rows.
     max_samples : int, float or None, default=None
         Draws of a bootstrap sample (a share of the rows, where a float); None: as many as rows.
+    subspace : {"node", "tree"}, default="node"
+        What `max_features` are drawn for: every node, or a tree as a whole, whose nodes try all of
+        them (the random subspace method; a node that none of them can split stays a leaf).
     oob_score : bool or callable, default=False
         Predict every row by the trees that have not seen it; callable: metric(y, prediction).
     warm_start : bool, default=False
@@ -76,6 +83,7 @@ class _RandomForest(TreeEstimator):
     max_samples: int | float | None
     oob_score: bool | Callable[..., float]
     warm_start: bool
+    subspace: str
     # of each tree: how many draws (None: no bootstrap) from which rows (their checksum)
     _drawn: list[tuple[int | None, int]]
     _seed: int
@@ -84,6 +92,7 @@ class _RandomForest(TreeEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_integer("n_estimators", self.n_estimators, 1)
+        check_choice("subspace", self.subspace, SUBSPACES)
         check_flag("bootstrap", self.bootstrap)
         check_flag("warm_start", self.warm_start)
         check_flag_or_metric("oob_score", self.oob_score)
@@ -100,6 +109,10 @@ class _RandomForest(TreeEstimator):
             super()._forget()
 
     def _grow(self, prepared: TreeData) -> None:
+        if self.subspace == "tree":
+            k, p = prepared.parameters.n_features, self.n_features_in_
+            parameters = replace(prepared.parameters, n_features=p, subspace=k)
+            prepared = replace(prepared, parameters=parameters)
         old = self._earlier()
         if old is None:
             self._seed, self._grown_for, self._drawn = prepared.parameters.seed, Shape.of(self), []
@@ -116,7 +129,8 @@ class _RandomForest(TreeEstimator):
             grown_from = replace(prepared, statistics=statistics)
             # closed, and its threads with it, also where an interrupt comes between two trees
             with closing(grow_forest(grown_from, bags, more, self._reweigh)) as trees:
-                self.model_ = Forest.join(chain([old] if old else [], trees), len(more))
+                voting = map(self._voting, trees)
+                self.model_ = Forest.join(chain([old] if old else [], voting), len(more))
             self.n_estimators_ = len(self.model_)
             drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
             self._drawn = self._drawn + [drawn] * len(more)
@@ -165,6 +179,10 @@ class _RandomForest(TreeEstimator):
     def _reweigh(self, statistics: Statistics, counts: Any | None, where: Where) -> Statistics:
         """What a tree adds up, given how often each row was drawn for it."""
         return statistics
+
+    def _voting(self, tree: Forest) -> Forest:
+        """A tree as it is in the model."""
+        return tree
 
     def _keep_out_of_bag(self, prepared: TreeData, bags: Bags) -> None:
         """Mean outputs [rows] of the trees that have not seen the row; then their score."""
@@ -219,6 +237,9 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         + PARAMETERS.format(splitter="best", max_features='"sqrt"', positive=" of the second class")
         + _BAGS
         + """
+    voting : {"soft", "hard"}, default="soft"
+        The mean of the trees' shares of the classes, or of their votes: each for the class with
+        the largest share in its leaf, the first of several.
     class_weight : dict, "balanced", "balanced_subsample" or None
         Weights of the labels; "balanced": n / (K n_k), "balanced_subsample": the same with the
         counts of each bootstrap sample."""
@@ -244,8 +265,10 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
+        subspace: str = "node",
         oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
+        voting: str = "soft",
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
@@ -269,8 +292,10 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.max_samples = max_samples
+        self.subspace = subspace
         self.oob_score = oob_score
         self.warm_start = warm_start
+        self.voting = voting
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
@@ -281,6 +306,24 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("voting", self.voting, VOTING)
+
+    def _earlier(self) -> Forest | None:
+        old = super()._earlier()
+        if old is None:
+            self._voted = self.voting
+        elif self.voting != self._voted:
+            raise ValueError(
+                f"warm_start=True adds trees to those of the last fit, whose voting was "
+                f"{self._voted!r} and is {self.voting!r}. Use warm_start=False to fit anew."
+            )
+        return old
+
+    def _voting(self, tree: Forest) -> Forest:
+        return tree if self.voting == "soft" else tree.voting()
 
     def _statistics(self, target: Any, weights: Any, engine: Engine) -> Statistics:
         if self.class_weight != "balanced_subsample":
@@ -348,6 +391,7 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         min_impurity_decrease: float = 0.0,
         bootstrap: bool = True,
         max_samples: int | float | None = None,
+        subspace: str = "node",
         oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
         ccp_alpha: float = 0.0,
@@ -372,6 +416,7 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         self.min_impurity_decrease = min_impurity_decrease
         self.bootstrap = bootstrap
         self.max_samples = max_samples
+        self.subspace = subspace
         self.oob_score = oob_score
         self.warm_start = warm_start
         self.ccp_alpha = ccp_alpha

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils import get_tags
-
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.boosting.calibration import learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
+from ensemble_gpu.boosting.coded import AUTO, CODES, FORMS, OVR, SINGLE
+from ensemble_gpu.boosting.given import is_own
+from ensemble_gpu.boosting.own import check_own, own_plan
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
     classification_plan,
     gradient_learner,
     rescale_plan,
 )
-from ensemble_gpu.boosting.reweigh import reweigh_plan
+from ensemble_gpu.boosting.reweigh_plan import reweigh_plan
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice, check_flag
@@ -26,12 +26,10 @@ from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.learners.classifier import check_variant
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import best_scale
-from ensemble_gpu.model.committee import Committee
 from ensemble_gpu.model.link import probabilities
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
-MULTICLASS = ("shared", "single")
-SINGLE = ("real", "gentle")  # variants whose stumps may speak about one class
+SINGLE_VARIANTS = ("real", "gentle")  # whose stumps may speak about one class
 
 
 class AdaBoostClassifier(BoostedClassifier):
@@ -50,9 +48,12 @@ class AdaBoostClassifier(BoostedClassifier):
         scikit-learn's interface: it is fitted with sample weights, or, if it takes none, on rows
         drawn by weight. It sees the classes as 0 ... K - 1, in the order of `classes_`. One that
         is not of this package gets arrays of the host (other devices: device="cpu").
-        `multiclass` and `max_bins` are for stumps; whether NaN is taken depends on the estimator,
-        unless missing="error". One with a parameter `categorical_features` is told which features
-        are categories.
+        `max_bins` is for stumps; whether NaN is taken depends on the estimator, unless
+        missing="error". One with a parameter `categorical_features` is told which features are
+        categories. Of two classes it may abstain ("discrete"): an answer of NaN adds 0 to F, and
+        the row keeps its weight; one with an attribute `abstains = True` is fitted to -1 and +1,
+        and abstains by 0 as well. A learner of `ensemble_gpu.learners` (Pool, HalfSpaces, Balls,
+        Boxes, Rectangles) works where X is, on integer weights as stumps do.
     variant : {"real", "discrete", "gentle", "logit"}, default="real"
         With W_l+ and W_l- the weight of positive and negative rows in leaf l:
 
@@ -69,10 +70,18 @@ class AdaBoostClassifier(BoostedClassifier):
 
         With an estimator: "real", 1/2 ln(p / (1 - p)) of its predict_proba (Friedman et al. 2000;
         SAMME.R for more classes); "discrete", its votes, as above.
-    multiclass : {"shared", "single"}, default="shared"
-        Three or more classes, "real" and "gentle": "shared", a stump has values for all classes;
-        "single", for one class, the one where it lowers the loss most. Single stumps need more
-        rounds, each as cheap as for two classes, and reach a lower loss in less time.
+    multiclass : {"auto", "shared", "single", "codes", "ovr"}, default="auto"
+        Three or more classes. Stumps, "real" and "gentle": "shared" ("auto"), a stump has values
+        for all classes; "single", for one class, the one where it lowers the loss most. Single
+        stumps need more rounds, each as cheap as for two classes, and reach a lower loss in less
+        time. An estimator: "shared", it is fitted to all classes; the others are for one that
+        knows two, such as liblinear's LogisticRegression ("auto": "single" for one that says so):
+
+        - "single": AdaBoost.MH, one class against the rest, the one that lowers the loss most;
+          training error <= (K / 2) prod_t Z_t;
+        - "codes": AdaBoost.OC, the classes are drawn into two groups in each round, and the learner
+          tells the groups apart; training error <= (K - 1) prod_t Z_t;
+        - "ovr": an AdaBoost for every class against the rest; a round is one of each.
     n_estimators : int, default=100
         Rounds at most.
     learning_rate : float, default=1.0
@@ -155,7 +164,8 @@ class AdaBoostClassifier(BoostedClassifier):
     validation_loss_ : ndarray, `history_.validation`: the metric that decides early stopping
         (only where there were validation rows)
     scale_ : float, the factor on F in probabilities; 1 where calibrate is off
-    model_ : AdditiveModel; Forest where there are categories; Committee with an estimator
+    model_ : AdditiveModel; Forest where there are categories; Committee with an estimator;
+        VoteModel or DerivedModel with a learner of `ensemble_gpu.learners`
     link_ : str, "margins" or, for SAMME and SAMME.R, "votes": what the model's outputs are
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
@@ -166,7 +176,7 @@ class AdaBoostClassifier(BoostedClassifier):
         estimator: Any = None,
         *,
         variant: str = "real",
-        multiclass: str = "shared",
+        multiclass: str = AUTO,
         n_estimators: int = 100,
         learning_rate: float = 1.0,
         max_bins: int | None = 255,
@@ -206,67 +216,31 @@ class AdaBoostClassifier(BoostedClassifier):
         self.warm_start = warm_start
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):
-            learner = get_tags(self.estimator).input_tags
-            tags.input_tags.allow_nan &= learner.allow_nan
-            tags.input_tags.sparse &= learner.sparse
-        return tags
-
-    @property
-    def estimators_(self) -> list[Any]:
-        """The fitted learners of the rounds in the model."""
-        model = getattr(self, "model_", None)
-        if not isinstance(model, Committee):
-            raise AttributeError("estimators_ are there after a fit with an estimator.")
-        return list(model.learners)
-
     def _check_parameters(self) -> None:
         check_choice("variant", self.variant, VARIANTS)
-        check_choice("multiclass", self.multiclass, MULTICLASS)
+        check_choice("multiclass", self.multiclass, FORMS)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         if self.calibrate is not None:
             check_flag("calibrate", self.calibrate)
-        if self.estimator is not None:
+        if is_own(self.estimator):
+            check_own(self.estimator, self.variant, self.multiclass)
+        elif self.estimator is not None:
             check_variant(self.estimator, self.variant)
-            if self.multiclass != "shared":
-                raise ValueError(
-                    "multiclass='single' is for stumps (estimator=None); estimator is "
-                    f"{self.estimator!r}."
-                )
-        if self.multiclass == "single" and self.variant not in SINGLE:
+        elif self.multiclass in (CODES, OVR):
+            raise ValueError(
+                f"multiclass={self.multiclass!r} is for an estimator that knows two classes; "
+                "estimator is None, and stumps know any number of them."
+            )
+        elif self.multiclass == SINGLE and self.variant not in SINGLE_VARIANTS:
             raise ValueError(
                 "multiclass='single' is for variant one of "
-                f"{', '.join(map(repr, SINGLE))}; variant is {self.variant!r}."
+                f"{', '.join(map(repr, SINGLE_VARIANTS))}; variant is {self.variant!r}."
             )
         super()._check_parameters()
 
     @property
     def _calibrates(self) -> bool:
         return self.estimator is None if self.calibrate is None else bool(self.calibrate)
-
-    def _feature_parameter(self, name: str) -> Any:
-        """An estimator's features are its own affair, unless it can be told of categories."""
-        given = getattr(self, name, None)
-        if name != "categorical_features" or self.estimator is None or given is None:
-            return given
-        parameters = self.estimator.get_params(deep=False)
-        if isinstance(given, str):
-            return given if parameters.get(name) is not None else None
-        if name not in parameters:
-            raise ValueError(
-                f"categorical_features is {given!r}, but estimator "
-                f"{type(self.estimator).__name__} takes none; categorical_features must be None "
-                "for it."
-            )
-        return given
-
-    def _inputs(self, X: Any) -> tuple[Any, Where, Where, Any]:
-        X, home, where, dtype = super()._inputs(X)
-        if isinstance(self.model_, Committee):  # its learners were fitted to codes
-            X = encode(X, self._categories.values, where)
-        return X, home, where, dtype
 
     def _kept_data(self, data: TrainingData) -> TrainingData | None:
         return data if self._calibrates else None
@@ -284,6 +258,8 @@ class AdaBoostClassifier(BoostedClassifier):
         return probabilities(F, self.link_, where, scale)
 
     def _plan(self, data: TrainingData) -> Plan:
+        if is_own(self.estimator):
+            return own_plan(self, data)
         if self.estimator is not None:
             return reweigh_plan(self, data)
         n_classes = len(self.classes_)

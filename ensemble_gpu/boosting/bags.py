@@ -63,7 +63,7 @@ def _bootstrap_weights(data: TrainingData, seed: int) -> Callable[[int], Any]:
     """The weights of all rows in a bag, drawn from those that take part."""
     where, n_rows = data.where, data.rows.X.shape[0]
     at = None if data.keep is None else where.xp.nonzero(data.keep)[0]
-    rows = data.rows if at is None else data.rows.take(at)
+    rows = data.taking_part()
     bags = make_bags(
         rows.X,
         rows.target,

@@ -78,6 +78,12 @@ def _flat(F: Any) -> Any:
 class BoostedClassifier(AdditiveClassifier, BoostedEstimator):
     """How a boosted classifier reads labels."""
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if getattr(self.estimator, "two_classes", False):
+            tags.classifier_tags.multi_class = False
+        return tags
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._check_class_weight()

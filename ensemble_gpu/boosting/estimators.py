@@ -75,7 +75,9 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         loss if classes share them; "shared" else (trees of a few thousand rows predict
         as well in a third of the time, but with many rows and classes "each" is better for them
         too; the squared and the exponential loss have faster ways with shared stumps). Newton steps
-        of each class know nothing of the others': learning rates above 0.5 overshoot.""" + (
+        of each class know nothing of the others': learning rates above 0.5 overshoot. With an
+        `estimator`: "shared", a regressor for several targets; "each", one for every class;
+        "auto": "shared" where the regressor says that it takes several targets.""" + (
         described(
             depth=4,
             step='"newton", without a second derivative\n        "line_search"',
@@ -94,9 +96,12 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         *,
         stump: str = "real",
         multiclass: str = AUTO,
+        estimator: Any = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
+        init: str = "constant",
+        candidates: int = 1,
         max_depth: int | None = 4,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -125,9 +130,12 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         self.loss = loss
         self.stump = stump
         self.multiclass = multiclass
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.init = init
+        self.candidates = candidates
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -162,6 +170,11 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
                 "stump='discrete' is for stumps; max_depth, max_leaf_nodes and min_samples_leaf "
                 "ask for trees."
             )
+        if self.candidates > 1 and self.multiclass == "each":
+            raise ValueError(
+                f"candidates={self.candidates!r} is for one stump a round; multiclass='each' fits "
+                "one for every class."
+            )
         classification_loss(self.loss, 2)
 
     def _form(self) -> str:
@@ -169,8 +182,10 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
 
         Other losses have strategies of their own for stumps that classes share.
         """
-        if self.multiclass != AUTO:
+        if self.multiclass != AUTO or self.estimator is not None:
             return self.multiclass
+        if self.candidates > 1:  # of one stump, whose loss can be compared
+            return "shared"
         logistic = isinstance(classification_loss(self.loss, 2), Logistic | LogitBoost)
         stumps = splits_once(self.max_depth, self.max_leaf_nodes)
         return "each" if stumps and logistic else "shared"
@@ -181,6 +196,16 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
     def _plan(self, data: TrainingData) -> Plan:
         n_classes = len(self.classes_)
         loss = classification_loss(self.loss, n_classes)
+        if self.estimator is not None:
+            return self._given_plan(
+                data,
+                loss,
+                lambda rows, descent, learner: classification_plan(
+                    rows, data.where, loss, n_classes, descent, learner
+                ),
+                self._n_outputs(),
+                self.multiclass,
+            )
         each = n_classes > 2 and self._form() == "each"
         votes = self.stump == "discrete"
         descent = self._descent(data, loss, votes, n_classes if each else 1)
@@ -215,7 +240,7 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
         if not (
             isinstance(loss, Exponential)
             and plain
-            and descent.n_learners == 1
+            and descent.n_learners == descent.candidates == 1
             and self.n_bags == 1  # a row out of the bag has no logarithm of its weight
             and descent.constraints.n_features == self.n_features_in_
         ):
@@ -258,9 +283,12 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         loss: str | Loss = "squared",
         *,
         quantile: float | Sequence[float] | None = None,
+        estimator: Any = None,
         n_estimators: int | None = None,
         learning_rate: float | None = None,
         step: str | None = None,
+        init: str = "constant",
+        candidates: int = 1,
         max_depth: int | None = 6,
         max_leaf_nodes: int | None = None,
         min_samples_leaf: int | None = None,
@@ -287,9 +315,12 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
     ) -> None:
         self.loss = loss
         self.quantile = quantile
+        self.estimator = estimator
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.step = step
+        self.init = init
+        self.candidates = candidates
         self.max_depth = max_depth
         self.max_leaf_nodes = max_leaf_nodes
         self.min_samples_leaf = min_samples_leaf
@@ -381,6 +412,15 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _plan(self, data: TrainingData) -> Plan:
         loss = self._resolved_loss()
+        if self.estimator is not None:
+            return self._given_plan(
+                data,
+                loss,
+                lambda rows, descent, learner: regression_plan(
+                    rows, data.where, loss, descent, learner
+                ),
+                self._n_outputs(),
+            )
         descent = self._descent(data, loss, votes=False)
 
         def one(binned: Binned, descent: DescentParameters) -> Plan:

@@ -20,8 +20,8 @@ from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.validation import Validation, watch_sets
 from ensemble_gpu.boosting.warm_start import Run, checksum, parameters_of, state_of
 from ensemble_gpu.boosting.watching import History, TrainingLoss, call_callbacks
+from ensemble_gpu.boosting.with_estimator import TakesEstimator
 from ensemble_gpu.data.rows import Binned, Rows
-from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import (
     GivenRows,
     TrainingData,
@@ -48,7 +48,7 @@ class Given:
     stop_on: Any
 
 
-class BoostedEstimator(StagedEstimator, CheckedRounds, CategoricalEstimator):
+class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     """`fit` of a sum, round by round. A subclass says how to read y, and which plan to run."""
 
     # What a fit with warm_start=True has left for the next one.

@@ -9,14 +9,22 @@ own (boosting/plans.py). The numbers were found on the tuning sets of bench/qual
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.fitting import BoostedEstimator
-from ensemble_gpu.boosting.plans import DescentParameters, gradient_learner
+from ensemble_gpu.boosting.given import (
+    STEPS_OF_OTHERS,
+    check_given,
+    check_step_of_others,
+    learner_of,
+)
+from ensemble_gpu.boosting.plans import INITS, DescentParameters, gradient_learner
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
+from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.interactions import read_interactions
 from ensemble_gpu.data.parameters import (
     check_choice,
@@ -29,6 +37,7 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
 from ensemble_gpu.losses import Loss
@@ -40,6 +49,9 @@ PATH, LEAST_RATE, MOST_RATE = 15.0, 0.03, 0.1
 # Rows from which early_stopping="auto" is on.
 AUTO_ROWS = 10_000
 AUTO = "auto"
+
+# From rows, parameters and a learner to what the loop runs on.
+Planner = Callable[[Any, DescentParameters, Any], Plan]
 
 
 @dataclass(frozen=True)
@@ -68,11 +80,22 @@ OF_TREES = Restraint(20, 1e-3, 1.0, 0.8, 0.4)
 OF_STUMPS = Restraint(1, 0.0, 0.0, 1.0, None)
 
 PARAMETERS = """
+    estimator : regressor, classifier, learner of `ensemble_gpu.learners` or None
+        The weak learner; None: stumps and trees. A regressor with scikit-learn's interface is
+        cloned in every round and fitted to -gradient, a classifier to its sign with weights
+        |gradient|; alpha, of either sign, minimises R(f + alpha h). That goes for any loss. One
+        that takes no sample weights is fitted to rows drawn by weight. Several outputs have one
+        regressor in a round where it takes several targets, else one each. The rounds end where h
+        is no direction of descent. An estimator that is not of this package gets arrays of the
+        host (other devices: device="cpu"), and whether it takes NaN is its own affair, unless
+        missing="error". Parameters of stumps and trees are refused beside it.
     n_estimators : int or None, default=None
         Rounds at most. None: {rounds}, or with early stopping {cap:,}, so that it decides.
     learning_rate : float in (0, 1] or None, default=None
         nu: a round adds nu alpha h. None: {path:g} / n_estimators, at least {least_rate:g} (this
         where n_estimators is None) and at most {most_rate:g} (this with warm_start).
+    init : {{"constant", "zero"}}, default="constant"
+        Where F begins: at the best constant for y, or at 0. (What runs as an AdaBoost begins at 0.)
     max_depth : int or None, default={depth}
         Depth of the trees; None: no limit. 1: stumps, whose sum is a table a feature: each is
         fitted in a fraction of the time of a tree, and the model can be drawn feature by feature.
@@ -101,6 +124,10 @@ PARAMETERS = """
         - "constant": alpha = 1 / L, L the bound on the loss's second derivative (1 without one).
 
         The squared loss of all rows has one answer to all three, the mean residual of the leaf.
+    candidates : int, default=1
+        Of stumps: so many, the best of each of the features with the largest gains, are taken to
+        the end of their steps, and the one there that lowers the loss most is added: h and alpha
+        are chosen together. The squared loss knows without: the largest gain is the largest fall.
     subsample : float in (0, 1] or None, default=None
         Probability with which a row takes part in the choice of a round's learner; None:
         {subsample:g}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
@@ -169,7 +196,8 @@ PARAMETERS = """
     n_features_in_, feature_names_in_ : as in scikit-learn{classes}
     n_estimators_ : int, rounds in the model (of every bag)
     errors_ : ndarray, gain of each round: twice the fall of the loss's quadratic model, summed over
-        rows of weight at most 1 (mean over the bags)
+        rows of weight at most 1 (mean over the bags); with an estimator <g, h>^2 / <h, h>, g the
+        gradient
     alphas_ : ndarray, nu alpha of each round (mean over the bags)
     feature_importances_ : ndarray, share of each feature in the gains (mean over the bags)
     history_ : History, `training` and `validation` losses after each round; `history_.plot()`. The
@@ -178,7 +206,8 @@ PARAMETERS = """
         `history_.evals[set][metric]` are all metrics of all validation sets
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
-        the best constant as intercept
+        the best constant as intercept; with an estimator a Committee, or what its learner makes
+    estimators_ : list of the fitted estimators of the rounds, where one was given
     link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
@@ -210,6 +239,8 @@ class GradientBoosting(BoostedEstimator):
 
     loss: str | Loss
     step: str | None
+    init: str
+    candidates: int
     max_depth: int | None
     max_leaf_nodes: int | None
     min_samples_leaf: int | None
@@ -228,6 +259,10 @@ class GradientBoosting(BoostedEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("step", self.step, (*STEPS, None))
+        check_choice("init", self.init, INITS)
+        check_integer("candidates", self.candidates, 1)
+        if self.estimator is not None:
+            check_given(self)
         check_choice("categorical_split", self.categorical_split, CATEGORICAL_SPLITS)
         check_real("subsample", self.subsample, 0.0, 1.0, others=(None,))
         check_integer("n_bags", self.n_bags, 1)
@@ -237,6 +272,21 @@ class GradientBoosting(BoostedEstimator):
             check_not_negative(name, getattr(self, name), others=(None,))
         for name, low in (("max_depth", 1), ("max_leaf_nodes", 2)):
             check_integer(name, getattr(self, name), low, others=(None,))
+        if self.candidates > 1:
+            self._check_candidates()
+
+    def _check_candidates(self) -> None:
+        held = self._restraint()
+        if not self._size(held).stump:
+            raise ValueError(
+                f"candidates={self.candidates!r} is for stumps; max_depth, max_leaf_nodes, "
+                "min_samples_leaf, min_hessian or l2_regularization ask for trees."
+            )
+        if held.max_features is not None:
+            raise ValueError(
+                f"candidates={self.candidates!r} are taken of all features; max_features must be "
+                f"None or 'auto', got {self.max_features!r}."
+            )
 
     def _check_rounds(self) -> None:
         if not isinstance(self.early_stopping, bool | np.bool_):
@@ -246,7 +296,7 @@ class GradientBoosting(BoostedEstimator):
 
     def _restraint(self, weight: float = 1.0) -> Restraint:
         """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
-        stumps = splits_once(self.max_depth, self.max_leaf_nodes)
+        stumps = self.estimator is not None or splits_once(self.max_depth, self.max_leaf_nodes)
         given = {f.name: getattr(self, f.name) for f in fields(Restraint)}
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
@@ -300,6 +350,8 @@ class GradientBoosting(BoostedEstimator):
                 self.interaction_cst, self.n_features_in_, getattr(self, "feature_names_in_", None)
             ),
             n_learners=n_learners,
+            init=self.init,
+            candidates=int(self.candidates),
         )
 
     def _resolved_step(self, loss: Loss) -> str:
@@ -319,6 +371,18 @@ class GradientBoosting(BoostedEstimator):
                 f"{loss.name!r} step must be {newton}'line_search' or 'constant'."
             )
         return step
+
+    def _given_plan(
+        self, data: TrainingData, loss: Loss, planner: Planner, n_outputs: int, form: str = AUTO
+    ) -> Plan:
+        """What the loop runs on where `estimator` is the weak learner."""
+        descent = self._descent(data, loss, votes=False)
+        rows = data.ordered(keyed=descent.subsample < 1.0)
+        learner = learner_of(self, data, descent, n_outputs, form)
+        if isinstance(learner, Directions):
+            check_step_of_others(self)
+            descent = replace(descent, step=self.step or STEPS_OF_OTHERS[0])
+        return planner(rows, descent, learner)
 
     def _learner(self, binned: Binned, descent: DescentParameters) -> GradientLearner:
         """The weak learner of the rounds; a subclass may have another (learners/protocol.py)."""

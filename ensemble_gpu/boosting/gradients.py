@@ -24,7 +24,7 @@ import numpy as np
 from ensemble_gpu.boosting.integers import Fine, Packed, format_for, unit_of
 from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.kernels.gradient_pass import GradientPass
-from ensemble_gpu.kernels.protocol import Codes, Engine
+from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.learners.protocol import Leaves, LookedUp
 
 # Leaf values are multiples of 2^-VALUE_BITS of the outputs' scale.
@@ -35,21 +35,21 @@ class Gradients:
     """F of the training rows, and the integers of a round."""
 
     def __init__(
-        self, engine: Engine, codes: Codes, problem: Problem, step: str, sampling: Sampling
+        self, engine: Engine, n_rows: int, problem: Problem, step: str, sampling: Sampling
     ) -> None:
         xp, where = engine.where.xp, engine.where
-        self.engine, self.n_rows, self.step, self.sampling = engine, codes.n_rows, step, sampling
+        self.engine, self.n_rows, self.step, self.sampling = engine, n_rows, step, sampling
         self.problem = replace(problem, loss=replace(problem.loss, exp=engine.exp))
         self.quantum = problem.scale * 2.0**-VALUE_BITS
         outputs = len(problem.start)
         start = np.rint(problem.start / self.quantum) * self.quantum
         self.intercept = start
-        self.F = where.zeros((outputs, codes.n_rows), xp.float64) + where.put(start)[:, None]
+        self.F = where.zeros((outputs, n_rows), xp.float64) + where.put(start)[:, None]
         if problem.offset is not None:
             self.F = self.F + xp.round(problem.offset / self.quantum) * self.quantum
         steady = problem.loss.straight and sampling.share == 1.0
-        self.format = format_for(engine, codes.n_rows, problem.weights, steady)
-        self.packed = where.zeros((self.format.planes * outputs, codes.n_rows), xp.int64)
+        self.format = format_for(engine, n_rows, problem.weights, steady)
+        self.packed = where.zeros((self.format.planes * outputs, n_rows), xp.int64)
         self.pending: tuple[Leaves, np.ndarray] | None = None
         self.spare: Any = None
         self.round = 0
@@ -82,25 +82,14 @@ class Gradients:
         F = self.F[:, rows]
         self.F = self._stored(self.F, rows, leaves.moved(F, rows, values, F), F)
 
-    def _argument(self, F: Any) -> Any:
-        """F as the loss takes it: [rows], [outputs, rows], or [rows, outputs] where joint."""
-        if self.problem.joint:
-            return self.engine.where.xp.permute_dims(F, (1, 0))
-        return F[0, :] if F.shape[0] == 1 else F
-
     def _differentiate(self, rows: slice, F: Any) -> tuple[Any, Any]:
         """Gradient and second derivative [outputs, rows] (ones where the step needs none)."""
-        xp, loss, y = self.engine.where.xp, self.problem.loss, self.problem.y[..., rows]
-        argument = self._argument(F)
+        problem, y = self.problem, self.problem.y[..., rows]
+        argument = problem.argument(F)
         if self.step == "newton":
-            g, h = self.engine.derivatives(loss, y, argument)
-        else:
-            g, h = loss.gradient(y, argument), None
-        if self.problem.joint:
-            g, h = (None if a is None else xp.permute_dims(a, (1, 0)) for a in (g, h))
-        elif F.shape[0] == 1:
-            g, h = (None if a is None else a[None, :] for a in (g, h))
-        return g, h
+            g, h = self.engine.derivatives(problem.loss, y, argument)
+            return problem.in_outputs(g), problem.in_outputs(h)
+        return problem.in_outputs(problem.loss.gradient(y, argument)), None
 
     def _refresh_rows(self, rows: slice) -> tuple[float, float]:
         """Move F, pack the gradients of a block; returns their largest |g| and h.
@@ -254,7 +243,7 @@ class Gradients:
             place = spare[:, rows]
             F = leaves.moved(self.F[:, rows], rows, values, place)
             moved = self._stored(spare, rows, F, place)
-            value = problem.loss.value(problem.y[..., rows], self._argument(F))
+            value = problem.loss.value(problem.y[..., rows], problem.argument(F))
             if value.ndim > 1:
                 value = xp.sum(value, axis=0)
             if problem.weights is None:

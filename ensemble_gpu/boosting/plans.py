@@ -8,6 +8,7 @@ follows the rows depends on the loss:
 exponential  rescale, where stump and step are those of an AdaBoost
 squared      gram: the cost of a round does not depend on the number of rows
 any other    rebuild: new gradients each round (also the two above, with subsampling or trees)
+             descend: the same for learners without leaves, any regressor or classifier
 
 A single split of a categorical feature is a tree of depth 1: tables of stumps hold thresholds. For
 gradients such trees are grown (learners/tree.py); AdaBoost's weights are rescaled as ever, and its
@@ -26,9 +27,11 @@ from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting import rescale
 from ensemble_gpu.boosting.category_sets import CategorySets
+from ensemble_gpu.boosting.descend import Descend
 from ensemble_gpu.boosting.gradients import Gradients
-from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
-from ensemble_gpu.boosting.one_class import OneClassAtATime
+from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, IntegerTargets, integer_targets
+from ensemble_gpu.boosting.one_class import OneClassAtATime, of_stump
+from ensemble_gpu.boosting.pool_gram import PoolGram
 from ensemble_gpu.boosting.problem import Problem, Sampling
 from ensemble_gpu.boosting.rebuild import Rebuild
 from ensemble_gpu.boosting.rescale import Rescale
@@ -40,12 +43,14 @@ from ensemble_gpu.boosting.vote_loss import VoteLoss
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.interactions import Interactions
-from ensemble_gpu.data.rows import Binned
+from ensemble_gpu.data.rows import Binned, OrderedRows
 from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
 from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout, WeightRule
+from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.each import EachOutput, each_output
+from ensemble_gpu.learners.pool import PoolVoters
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpSearch, StumpTables
+from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables, Worth
 from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
 from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
@@ -53,13 +58,16 @@ from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.link import IDENTITY, INCREASING
 
 STUMP = Size(1, None, 1)
+INITS = CONSTANT, ZERO = "constant", "zero"
 
 
 @dataclass(frozen=True)
 class DescentParameters:
     """The parameters of an estimator that gradient descent goes by, resolved.
 
-    `n_learners` are fitted in a round: one for all outputs, or one for every output.
+    `n_learners` are fitted in a round: one for all outputs, or one for every output. Outputs begin
+    at the best constant or at zero, as `init` says. Of `candidates` the one that lowers the loss
+    most is taken.
     """
 
     n_rounds: int
@@ -71,6 +79,8 @@ class DescentParameters:
     size: Size
     categories: Categories
     n_learners: int = 1
+    init: str = CONSTANT
+    candidates: int = 1
 
     @property
     def stump(self) -> bool:
@@ -101,6 +111,8 @@ class DescentParameters:
         one_category: bool = False,
         interactions: Interactions | None = None,
         n_learners: int = 1,
+        init: str = CONSTANT,
+        candidates: int = 1,
     ) -> DescentParameters:
         p = estimator.n_features_in_
         seed = draw_seed(estimator.random_state)
@@ -124,6 +136,8 @@ class DescentParameters:
             size,
             categories,
             n_learners,
+            init,
+            candidates,
         )
 
 
@@ -144,13 +158,11 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
             _rescale(estimator, engine, prepared, own, (each != k).astype(np.int64)[None, :],
                      categories)
             for k in range(n_classes)
-        ])  # fmt: skip
+        ], of_stump)  # fmt: skip
     else:
         strategy = _rescale(estimator, engine, prepared, rule, rule.group_of, categories)
 
-    def worth(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
-        return alpha if rule.reports == "weighted error" else -np.log(error)
-
+    worth = worth_of(rule)
     learner: StumpTables | StumpForest = StumpTables(prepared.matrix, worth)
     if categories.values:
         learner = StumpForest(prepared.matrix, categories, worth)
@@ -165,6 +177,15 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         loss=CalibratedLoss(rule.link, where),
         cheap_loss=True,
     )
+
+
+def worth_of(rule: AdaBoostRule) -> Worth:
+    """What a round of AdaBoost is worth: alpha, or -ln Z."""
+
+    def worth(alpha: np.ndarray, error: np.ndarray) -> np.ndarray:
+        return alpha if rule.reports == "weighted error" else -np.log(error)
+
+    return worth
 
 
 def _rescale(
@@ -208,19 +229,19 @@ def _rescale(
 
 
 def classification_plan(
-    binned: Binned,
+    rows: OrderedRows,
     where: Where,
     loss: Loss,
     n_classes: int,
     descent: DescentParameters,
-    learner: GradientLearner,
+    learner: GradientLearner | Directions,
 ) -> Plan:
     """A margin loss (one output; one a class for K > 2) or the multinomial loss."""
-    target = class_target(loss, binned.target, n_classes, binned.engine.where)
-    binned = replace(binned, target=target)
+    target = class_target(loss, rows.target, n_classes, rows.engine.where)
+    rows = replace(rows, target=target)
     n_outputs = n_classes if n_classes > 2 else 1
     mean_loss = mean_class_loss(loss, n_classes, where)
-    return _plan(binned, loss, n_outputs, 1.0, descent, learner, mean_loss)
+    return _plan(rows, loss, n_outputs, 1.0, descent, learner, mean_loss)
 
 
 def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
@@ -233,17 +254,17 @@ def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
 
 
 def regression_plan(
-    binned: Binned,
+    rows: OrderedRows,
     where: Where,
     loss: Loss,
     descent: DescentParameters,
-    learner: GradientLearner,
+    learner: GradientLearner | Directions,
 ) -> Plan:
     """One output, or one a quantile; the target is y itself."""
-    engine, scale = binned.engine, 1.0
+    engine, scale = rows.engine, 1.0
     if loss.link_name in (IDENTITY, INCREASING):
         xp = engine.where.xp
-        sizes = [binned.target] if binned.offset is None else [binned.target, binned.offset]
+        sizes = [rows.target] if rows.offset is None else [rows.target, rows.offset]
         largest = max(float(xp.max(xp.abs(a))) for a in sizes)
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
@@ -251,8 +272,8 @@ def regression_plan(
         F = where.xp.sort(F, axis=1) if loss.link_name == INCREASING else F
         return _mean_loss(loss, _for_outputs(y, loss, where), F, weights, where)
 
-    binned = replace(binned, target=_for_outputs(binned.target, loss, engine.where))
-    return _plan(binned, loss, loss.n_outputs, scale, descent, learner, mean_loss)
+    rows = replace(rows, target=_for_outputs(rows.target, loss, engine.where))
+    return _plan(rows, loss, loss.n_outputs, scale, descent, learner, mean_loss)
 
 
 def _for_outputs(y: Any, loss: Loss, where: Where) -> Any:
@@ -283,82 +304,110 @@ def gradient_learner(binned: Binned, descent: DescentParameters) -> GradientLear
 
 
 def _plan(
-    binned: Binned,
+    rows: OrderedRows,
     loss: Loss,
     n_outputs: int,
     scale: float,
     descent: DescentParameters,
-    learner: GradientLearner,
+    learner: GradientLearner | Directions,
     mean_loss: MeanLoss,
 ) -> Plan:
-    """Stumps for the squared loss of all rows: gram. Any other learner or loss: rebuild."""
+    """Stumps for the squared loss of all rows: gram. Learners without leaves: descend. Any other
+    learner or loss: rebuild.
+    """
     squared = isinstance(loss, Squared | SquaredMargin) and descent.subsample == 1.0
-    strategy: Gram | Rebuild
-    if squared and type(learner) is Stumps:
-        strategy = _gram(binned, n_outputs, descent, learner.search)
+    strategy: Gram | PoolGram | Rebuild | Descend
+    if isinstance(learner, Directions):
+        problem = _problem(rows, loss, n_outputs, scale, descent.init)
+        strategy = Descend(
+            rows.engine, learner, problem, descent.step, descent.learning_rate,
+            _sampling(rows, descent),
+        )  # fmt: skip
+    elif squared and isinstance(learner, Stumps):
+        strategy = _gram(rows, n_outputs, descent, learner)
+    elif squared and isinstance(learner, PoolVoters):
+        strategy = PoolGram(
+            _targets(rows, n_outputs, descent), learner.finder, descent.learning_rate
+        )
     else:
         if squared and isinstance(learner, Trees | EachOutput):
             descent = replace(descent, step="newton")  # its best step is 1
-        strategy = _rebuild(binned, loss, n_outputs, scale, descent, learner)
-    start = strategy.intercept
-    return Plan(
-        strategy, learner, start, start, loss.link_name, mean_loss, isinstance(strategy, Gram)
-    )
+        strategy = _rebuild(rows, loss, n_outputs, scale, descent, learner)
+    start, cheap = strategy.intercept, isinstance(strategy, Gram | PoolGram)
+    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
 
 
-def _gram(binned: Binned, n_outputs: int, descent: DescentParameters, search: StumpSearch) -> Gram:
-    engine, y = binned.engine, binned.target if n_outputs > 1 else binned.target[None, :]
-    offset = _offset(binned)
+def _targets(rows: OrderedRows, n_outputs: int, descent: DescentParameters) -> IntegerTargets:
+    engine, y = rows.engine, rows.target if n_outputs > 1 else rows.target[None, :]
+    offset = _offset(rows)
     y = y if offset is None else y - offset
-    weights = integer_weights(binned.weights, WEIGHT_BITS, engine)
-    targets = integer_targets(y, weights, engine, intercept=offset is None)
+    weights = integer_weights(rows.weights, WEIGHT_BITS, engine)
+    intercept = offset is None and descent.init == CONSTANT
+    return integer_targets(y, weights, engine, intercept=intercept)
+
+
+def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner: Stumps) -> Gram:
     return Gram(
-        engine, binned.matrix.codes, targets, search, descent.learning_rate, descent.n_rounds
+        rows.engine,
+        learner.matrix.codes,
+        _targets(rows, n_outputs, descent),
+        learner.search,
+        descent.learning_rate,
+        descent.n_rounds,
     )
 
 
 def _rebuild(
-    binned: Binned, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
+    rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, descent: DescentParameters,
     learner: GradientLearner,
 ) -> Rebuild:  # fmt: skip
-    engine = binned.engine
+    problem = _problem(rows, loss, n_outputs, scale, descent.init)
+    sampling = _sampling(rows, descent)
+    gradients = Gradients(rows.engine, rows.n_rows, problem, descent.step, sampling)
+    return Rebuild(gradients, learner, descent.step, descent.learning_rate, descent.candidates)
+
+
+def _problem(rows: OrderedRows, loss: Loss, n_outputs: int, scale: float, init: str) -> Problem:
+    """What is minimised, from the best constant on, or from zero."""
+    where = rows.engine.where
     if isinstance(loss, CustomLoss):
-        y = binned.target if binned.target.ndim == 1 else binned.target[0, :]
-        loss.try_on(y, engine.where.xp.zeros_like(y))
+        y = rows.target if rows.target.ndim == 1 else rows.target[0, :]
+        loss.try_on(y, where.xp.zeros_like(y))
     start = np.zeros(n_outputs)
-    if binned.offset is None:
-        start = _best_constants(loss, binned, n_outputs, engine.where)
-    problem = Problem(loss, binned.target, binned.weights, start, scale, _offset(binned))
-    sampling = Sampling(descent.subsample, descent.seed, _draws(binned, descent))
-    gradients = Gradients(engine, binned.matrix.codes, problem, descent.step, sampling)
-    return Rebuild(gradients, learner, descent.step, descent.learning_rate)
+    if rows.offset is None and init == CONSTANT:
+        start = _best_constants(loss, rows, n_outputs, where)
+    return Problem(loss, rows.target, rows.weights, start, scale, _offset(rows))
 
 
-def _offset(binned: Binned) -> Any | None:
+def _sampling(rows: OrderedRows, descent: DescentParameters) -> Sampling:
+    return Sampling(descent.subsample, descent.seed, _draws(rows, descent))
+
+
+def _offset(rows: OrderedRows) -> Any | None:
     """What the outputs begin with besides the intercept, which is 0 then: [outputs, rows]."""
-    if binned.offset is None:
+    if rows.offset is None:
         return None
-    return binned.engine.where.xp.permute_dims(binned.offset, (1, 0))
+    return rows.engine.where.xp.permute_dims(rows.offset, (1, 0))
 
 
-def _draws(binned: Binned, descent: DescentParameters) -> Draws | None:
+def _draws(rows: OrderedRows, descent: DescentParameters) -> Draws | None:
     """What the rounds draw their rows from; None where all rows take part."""
     if descent.subsample == 1.0:
         return None
-    assert binned.keys is not None
-    weights = None if binned.weights is None else binned.engine.where.host(binned.weights)
-    return Draws(items_of(binned.keys, weights), len(binned.keys), binned.engine)
+    assert rows.keys is not None
+    weights = None if rows.weights is None else rows.engine.where.host(rows.weights)
+    return Draws(items_of(rows.keys, weights), len(rows.keys), rows.engine)
 
 
-def _best_constants(loss: Loss, binned: Binned, n_outputs: int, where: Where) -> np.ndarray:
+def _best_constants(loss: Loss, rows: OrderedRows, n_outputs: int, where: Where) -> np.ndarray:
     """On the host, so that its sums have one order; 0 for classes where phi has a kink.
 
     The hinge's best constant is that kink, F = +-1, where no stump finds a way down.
     """
     if loss.task == "classification" and not loss.has_hessian:
         return np.zeros(n_outputs)
-    y = where.host(binned.target)
-    weights = None if binned.weights is None else where.host(binned.weights)
+    y = where.host(rows.target)
+    weights = None if rows.weights is None else where.host(rows.weights)
     if y.ndim == 1:
         return loss.best_constant(y, weights)
     return np.concatenate([

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.means import weighted_mean
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.data.sampling import Draws
 from ensemble_gpu.losses import Loss
 
@@ -31,6 +33,29 @@ class Problem:
     def joint(self) -> bool:
         """Several outputs share a target: the loss takes F as [rows, outputs]."""
         return self.y.ndim == 1 and len(self.start) > 1
+
+    def argument(self, F: Any) -> Any:
+        """F [outputs, rows] as the loss takes it: [rows], [outputs, rows] or [rows, outputs]."""
+        if self.joint:
+            return locate(F).xp.permute_dims(F, (1, 0))
+        return F[0, :] if F.shape[0] == 1 else F
+
+    def in_outputs(self, derivative: Any) -> Any:
+        """What the loss gives for that argument, as [outputs, rows]."""
+        if self.joint:
+            return locate(derivative).xp.permute_dims(derivative, (1, 0))
+        return derivative if derivative.ndim == 2 else derivative[None, :]
+
+    def gradient(self, F: Any) -> Any:
+        """dl/dF [outputs, rows] of all rows."""
+        return self.in_outputs(self.loss.gradient(self.y, self.argument(F)))
+
+    def mean_loss(self, F: Any) -> float:
+        """Weighted mean of the loss, summed over outputs with a y each."""
+        where = locate(F)
+        value = self.loss.value(self.y, self.argument(F))
+        value = where.xp.sum(value, axis=0) if value.ndim > 1 else value
+        return weighted_mean(value, self.weights, where)
 
 
 @dataclass(frozen=True)

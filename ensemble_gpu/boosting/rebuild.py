@@ -24,6 +24,12 @@ from ensemble_gpu.learners.protocol import Candidate, GradientLearner, Leaves
 SHORT = 0.05
 MOST_STUMPS = 4
 FORGET = 0.9
+# Five points in [0, 1] and their weights: the rule of Gauss and Legendre.
+GAUSS = (
+    (0.04691007703066802, 0.11846344252809454), (0.23076534494715845, 0.23931433524968324),
+    (0.5, 0.28444444444444444), (0.7692346550528415, 0.23931433524968324),
+    (0.953089922969332, 0.11846344252809454),
+)  # fmt: skip
 # Rounds that may be drawn anew because their rows had no learner.
 MOST_DRAWS = 100
 
@@ -55,10 +61,15 @@ class Rebuild:
     """The rebuild strategy on one engine."""
 
     def __init__(
-        self, gradients: Gradients, learner: GradientLearner, step: str, learning_rate: float
+        self,
+        gradients: Gradients,
+        learner: GradientLearner,
+        step: str,
+        learning_rate: float,
+        candidates: int = 1,
     ) -> None:
         self.gradients, self.learner = gradients, learner
-        self.step, self.rate = step, learning_rate
+        self.step, self.rate, self.candidates = step, learning_rate, candidates
         self.leaf_steps = LeafSteps(gradients) if step == LEAF_STEP else None
         self.intercept, self.quantum = gradients.intercept, gradients.quantum
         problem = gradients.problem
@@ -75,12 +86,52 @@ class Rebuild:
         gradients = self.gradients
         for _ in range(1 if gradients.sampling.share == 1.0 else MOST_DRAWS):
             found = gradients.ready() and self.learner.seek(gradients)
-            best = self._best_of_few() if found else None
+            best = self._best_jointly() if found and self.candidates > 1 else None
+            best = self._best_of_few() if found and best is None else best
             if best is not None:
                 return best
             gradients.round += 1
         self.reason = f"no {self.learner.name} lowers the loss any further"
         return None
+
+    def _best_jointly(self) -> Any | None:
+        """h and alpha chosen together: of the candidates with the largest gains, each at the end of
+        its own step, the one where the loss has fallen most.
+        """
+        guess, barred, most = self.guess, list[int](), 0.0
+        best: tuple[Candidate, np.ndarray, float, float] | None = None
+        for _ in range(self.candidates):
+            candidate = self.learner.best(barred)
+            if candidate is None:
+                break
+            self.guess = guess
+            values, alpha = self._step(candidate)
+            fall = self._fall(candidate, values / self.rate)
+            if fall > most:
+                best, most = (candidate, values, alpha, self.guess), fall
+            barred += candidate.bars
+        if best is None:
+            self.guess = guess
+            return None
+        candidate, values, alpha, self.guess = best
+        return self._made(candidate, values, alpha, float(np.abs(values).max()))
+
+    def _fall(self, candidate: Candidate, values: np.ndarray) -> float:
+        """R(F) - R(F + values) in the round's units: the integral of minus the slope along it.
+
+            int_0^1 <values, S(s values)> ds,    S the sums of -gradient at F + s values
+
+        by the rule of Gauss and Legendre: sums of integers, which are the same on every engine, and
+        exact for a slope that is a polynomial up to degree 9.
+        """
+        if not values.any():
+            return 0.0
+        parts = [
+            weight * math.fsum((values * self.gradients.leaf_sums(candidate.leaves, s * values))
+                               .ravel())
+            for s, weight in GAUSS
+        ]  # fmt: skip
+        return math.fsum(parts)
 
     def _best_of_few(self) -> Any | None:
         """The best candidate; where it leads nowhere, other features are tried.

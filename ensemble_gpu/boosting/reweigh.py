@@ -16,6 +16,11 @@ real      h_k = ln p_k - mean_j ln p_j of h_t's probabilities, w <- w exp(-nu h_
 Weights are kept on the host as logarithms: none is lost to underflow, and the rounds are the same
 wherever the learners work. No p is below half the share of the lightest row (1 / (2 n) without
 sample weights), the smoothing of the stumps (boosting/rules.py).
+
+A learner of two classes may abstain, by NaN (one with an attribute `abstains`, which is fitted to
+-1 and +1, by 0): with W0, W+ and W- the weight of the rows that abstain, are right and wrong,
+e = W- / (W+ + W-), the weight of an abstaining row stays, and Z = W0 + W+ exp(-alpha) +
+W- exp(alpha).
 """
 
 from __future__ import annotations
@@ -25,32 +30,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.boosting.rules import round_weights, rule_for
-from ensemble_gpu.boosting.strategy import Plan
-from ensemble_gpu.data.categories import Categories
-from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.sampling import draw_seed
-from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.host.adaboost import MOST_CONFIDENT, SMALLEST_ERROR
-from ensemble_gpu.kernels.host.weights import NO_GAIN, SMALLEST_SHARE
-from ensemble_gpu.learners.classifier import Member, Members
-from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
+from ensemble_gpu.kernels.host.weights import NO_GAIN
+from ensemble_gpu.learners.classifier import Member
+from ensemble_gpu.learners.foreign import (
+    LEAST_WEIGHT,
+    fit_unchanged,
+    seeded_clone,
+    takes_weights,
+    total_weight,
+)
 from ensemble_gpu.learners.protocol import RoundWeights
-from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.committee import Voice, check_reach
 from ensemble_gpu.model.link import as_columns
 
 # A resample that holds one class only is drawn again, so often at the most.
 MOST_DRAWS = 10
-# However light a row has become, a learner still sees it.
-LEAST_WEIGHT = 1e-300
-# However light or heavy all rows are together, a learner can add their weights.
-LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -68,19 +68,28 @@ class Verdict:
     useful: bool
     weights: RoundWeights
 
+    @property
+    def perfect(self) -> bool:
+        """Whether every row is voted right."""
+        return self.weights.abstaining == 0.0 and not self.wrong.any()
 
-def judge_votes(D: np.ndarray, wrong: np.ndarray, rate: float, n_classes: int) -> Verdict:
-    """The discrete variant."""
-    error = float(D[wrong].sum())
+
+def judge_votes(
+    D: np.ndarray, wrong: np.ndarray, abstaining: np.ndarray, rate: float, n_classes: int
+) -> Verdict:
+    """The discrete variant; rows that abstain are neither right nor wrong."""
+    silent = float(D[abstaining].sum())
+    voting = 1.0 - silent
+    error = float(D[wrong].sum()) / voting if voting > 0.0 else 1.0
     chance = 1.0 - 1.0 / n_classes
     e = min(max(error, SMALLEST_ERROR), chance)
     alpha = min(rate * (math.log((1.0 - e) / e) + math.log(n_classes - 1.0)), MOST_CONFIDENT)
     if n_classes == 2:
         alpha = 0.5 * alpha
-        change = np.where(wrong, alpha, -alpha)
+        change = np.where(wrong, alpha, np.where(abstaining, 0.0, -alpha))
     else:
         change = np.where(wrong, alpha, 0.0)
-    shares = [0.0, 1.0 - error, error]
+    shares = [silent, voting * (1.0 - error), voting * error]
     weights = round_weights(rule_for("discrete", n_classes), error, alpha, shares)
     return Verdict(error, alpha, change, wrong, error < chance * (1.0 - NO_GAIN), weights)
 
@@ -102,16 +111,25 @@ class Reweigh:
     """Fit a learner to the weights, judge it, let the weights follow."""
 
     def __init__(
-        self, learner: Any, rows: Rows, voice: Voice, rate: float, seed: int, where: Where
+        self,
+        learner: Any,
+        rows: Rows,
+        voice: Voice,
+        rate: float,
+        seed: int,
+        where: Where,
+        alone: bool = True,
     ) -> None:
         check_reach(learner, where)
+        # whether a first learner that is of no use is an error, and not only the end
+        self.alone = alone
         self.learner, self.rows, self.voice, self.rate, self.where = (
             learner, rows, voice, rate, where,
         )  # fmt: skip
         self.y = where.host(rows.target)
         weights = np.ones(len(self.y)) if rows.weights is None else where.host(rows.weights)
         self.logs = np.log(weights)
-        self.total = max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
+        self.total = total_weight(weights, len(self.y))
         self.weighs = takes_weights(learner)
         self.generator = np.random.default_rng(seed)
         self.n_followed, self.loss, self.reason = 0, 1.0, ""
@@ -123,7 +141,7 @@ class Reweigh:
         learner = self._fitted(D)
         if learner is None:
             self.reason = f"{MOST_DRAWS} resamples of the rows held one class only"
-            if self.n_followed == 0:
+            if self.n_followed == 0 and self.alone:
                 raise ValueError(
                     f"estimator {type(self.learner).__name__} takes no sample weights, and "
                     f"{self.reason}; give more rows or even weights."
@@ -134,7 +152,7 @@ class Reweigh:
             self._give_up(verdict)
             return None
         member = Member(
-            learner, verdict.alpha, verdict.error, not verdict.wrong.any(), verdict.weights,
+            learner, verdict.alpha, verdict.error, verdict.perfect, verdict.weights,
             self.generator.bit_generator.state,
         )  # fmt: skip
         self.found = member, verdict
@@ -149,7 +167,9 @@ class Reweigh:
         h = as_columns(self.where.host(self.voice(learner, self.rows.X, self.where)), np)
         wrong = h.argmax(axis=1) != self.y
         if self.voice.least is None:
-            return judge_votes(D, wrong, self.rate, self.voice.n_classes)
+            abstaining = (h == 0.0).all(axis=1)
+            wrong &= ~abstaining
+            return judge_votes(D, wrong, abstaining, self.rate, self.voice.n_classes)
         rate = min(self.rate, MOST_CONFIDENT / self.voice.span)
         return judge_confidences(D, h[np.arange(len(D)), self.y], wrong, rate)
 
@@ -157,29 +177,28 @@ class Reweigh:
         """A clone of the learner, fitted to D; None where no resample holds two classes."""
         # where the learner is random, with a seed of its own for every round
         learner = seeded_clone(self.learner, lambda _: int(self.generator.integers(2**31 - 1)))
-        X, y, where, n = self.rows.X, self.rows.target, self.where, len(D)
+        X, where, n = self.rows.X, self.where, len(D)
+        y = self.voice.labels(self.rows.target)
         if self.weighs:
             weights = where.put(np.maximum(self.total * D, LEAST_WEIGHT))
-            learner.fit(X, y, sample_weight=weights)
-            return learner
+            return fit_unchanged(learner, X, y, weights)
         cumulated = np.cumsum(D)
         for _ in range(MOST_DRAWS):
             points = self.generator.random(n) * cumulated[-1]
             drawn = np.minimum(np.searchsorted(cumulated, points, side="right"), n - 1)
             if (self.y[drawn] != self.y[drawn[0]]).any():
                 at = where.put(drawn)
-                learner.fit(take_rows(X, at), where.xp.take(y, at))
-                return learner
+                return fit_unchanged(learner, take_rows(X, at), where.xp.take(y, at), None)
         return None
 
     def _give_up(self, verdict: Verdict) -> None:
         """Why the rounds end here; an error where it is the first."""
-        error = verdict.weights.wrong
+        error = verdict.error if self.voice.least is None else verdict.weights.wrong
         if self.voice.least is None:
             self.reason = f"no learner is better than chance (its weighted error: {error:.6f})"
         else:
             self.reason = f"no learner lowers the loss any further (its Z: {verdict.error:.6f})"
-        if self.n_followed:
+        if self.n_followed or not self.alone:
             return
         name, K = type(self.learner).__name__, self.voice.n_classes
         chance = 1.0 - 1.0 / K
@@ -209,44 +228,3 @@ class Reweigh:
         self.logs = self.logs + verdict.change
         self.n_followed += 1
         self.generator.bit_generator.state = member.trail
-
-
-def reweigh_plan(estimator: Any, data: TrainingData) -> Plan:
-    """From the parameters of an AdaBoost to what the loop runs on."""
-    if data.rows.offset is not None:
-        raise ValueError(
-            "init_score is for boosting of stumps and trees; estimator is "
-            f"{estimator.estimator!r}, whose answers are votes or probabilities."
-        )
-    where, xp, n_classes = data.where, data.where.xp, len(estimator.classes_)
-    rows = data.rows if data.keep is None else data.rows.take(xp.nonzero(data.keep)[0])
-    rows = Rows(rows.X, xp.astype(rows.target, xp.int64), rows.weights)
-    least = 0.5 * _lightest(rows, where) if estimator.variant == "real" else None
-    voice = Voice(n_classes, least)
-    seed = draw_seed(estimator.random_state)
-    rate = estimator._rate
-    return Plan(
-        Reweigh(_told_of(data.categories, estimator.estimator), rows, voice, rate, seed, where),
-        Members(voice, estimator.n_features_in_),
-        np.zeros(voice.n_outputs),
-        np.zeros(voice.n_outputs),
-        voice.link,
-        CalibratedLoss(voice.link, where),
-        cheap_loss=True,
-    )
-
-
-def _told_of(categories: Categories, learner: Any) -> Any:
-    """The learner, with the features that are categories where there are any: codes 0, 1, ..."""
-    if not categories.values:
-        return learner
-    return clone(learner).set_params(categorical_features=sorted(categories.values))
-
-
-def _lightest(rows: Rows, where: Where) -> float:
-    """The lightest row's share of the weight."""
-    if rows.weights is None:
-        return max(1.0 / rows.X.shape[0], SMALLEST_SHARE)
-    weights = where.host(rows.weights)
-    largest = weights.max()
-    return max(weight_of_one(weights) / largest / float((weights / largest).sum()), SMALLEST_SHARE)

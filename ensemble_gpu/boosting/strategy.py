@@ -1,7 +1,8 @@
 """What the loop needs of a strategy, and how the outcome of its rounds is read.
 
 Strategies follow the model from round to round: `rescale` (exponential loss), `gram` (squared loss)
-and `rebuild` (any loss) with learners of this package, `reweigh` with any classifier.
+and `rebuild` (any loss) with learners of this package, `descend` (any loss) with any regressor or
+classifier, `reweigh` (AdaBoost) with any classifier.
 """
 
 from __future__ import annotations

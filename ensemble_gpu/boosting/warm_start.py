@@ -90,8 +90,15 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
             continue
         if last == "random_state" and not isinstance(value, numbers.Integral):
             value = None  # of a generator the state is kept instead
-        found[name] = type(value) if hasattr(value, "get_params") else deepcopy(value)
+        found[name] = type(value) if hasattr(value, "get_params") else _copied(value)
     return found
+
+
+def _copied(value: Any) -> Any:
+    """A copy that a change of the original does not reach; fitted members of a list stay theirs."""
+    if isinstance(value, list | tuple) and any(hasattr(one, "predict") for one in value):
+        return type(value)(value)
+    return deepcopy(value)
 
 
 def state_of(random_state: Any) -> Any:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import ensemble_gpu
+from ensemble_gpu.learners import HalfSpaces, Pool, Rectangles
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
 
 N_ROWS, N_FEATURES = 2_500, 12
@@ -39,6 +40,16 @@ GROWN: tuple[Parameters, ...] = (
     {"max_leaf_nodes": 20},
 )  # fmt: skip
 DRAWN: tuple[Parameters, ...] = ({"bootstrap": False}, {"oob_score": True}, {"max_samples": 0.5})
+
+
+def above_zero(X: np.ndarray) -> np.ndarray:
+    """A member of a pool."""
+    return np.sign(X[:, 1])
+
+
+DRAWN_LEARNERS: tuple[Any, ...] = (HalfSpaces(20), HalfSpaces(20, redraw="round"))
+# Of two classes.
+VOTERS: tuple[Any, ...] = (Pool([above_zero], signed=True), Rectangles())
 ESTIMATORS = (
     "AdaBoostClassifier",
     "BoostingClassifier",
@@ -115,6 +126,8 @@ def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
         for variant in ("discrete", "gentle", "logit"):
             yield Case(name, k, {**few, "variant": variant})
         yield Case(name, k, {**few, "categorical_features": [0]})
+        for learner in (*DRAWN_LEARNERS, *(VOTERS if k == 2 else ())):
+            yield Case(name, k, {**few, "variant": "discrete", "estimator": learner})
         return
     categories = {**few, "categorical_features": [0]}
     if name.startswith("Boosting"):

@@ -114,5 +114,7 @@ def draw_features(
 
 def learner_seed(seed: int, learner: int, which: int) -> int:
     """A value for the `which`-th random_state of a learner."""
-    number = mixed(np.uint64(stream(seed + FOR_LEARNERS, learner)) + np.uint64(which) * STEP)
+    first = stream(seed + FOR_LEARNERS, learner)
+    with np.errstate(over="ignore"):  # integers modulo 2^64
+        number = mixed(np.uint64(first) + np.uint64(which) * STEP)
     return int(number >> np.uint64(33))

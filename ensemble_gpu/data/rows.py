@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,25 +46,37 @@ class Rows:
         return Rows(take_rows(self.X, at), xp.take(self.target, at), weights, offset)
 
 
-@dataclass(frozen=True)
-class Binned:
-    """Binned rows: fits that share them differ in weights, in targets or in parameters.
+@dataclass(frozen=True, kw_only=True)
+class OrderedRows:
+    """Rows that take part in a fit, in an order of their own, without their features.
 
-    `order` are the positions of the binned rows among those that were given (None: all of them, as
-    given). Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
-    Target, weights (None: all equal) and offset (None: none) belong to the binned rows, in the
-    engine's namespace. `keys` (data/keys.py) are theirs too, on the host, where draws need them.
+    `order` are their positions among those that were given (None: all of them, as given). Target,
+    weights (None: all equal) and offset (None: none) belong to the ordered rows, in the engine's
+    namespace. `keys` (data/keys.py) are theirs too, on the host, where draws need them.
     """
 
     engine: Engine
-    matrix: BinnedMatrix
     target: Any
     weights: Any | None
-    categories: Categories
     order: Any | None
-    starts: np.ndarray | None
     offset: Any | None = None
     keys: np.ndarray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.target.shape[-1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binned(OrderedRows):
+    """Binned rows: fits that share them differ in weights, in targets or in parameters.
+
+    Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
+    """
+
+    matrix: BinnedMatrix
+    categories: Categories
+    starts: np.ndarray | None
 
     def with_weights(self, weights: Any | None) -> Binned:
         """The same codes with other weights, one for each row that was given.
@@ -91,20 +104,54 @@ def bin_rows(
     out to be read row by row. `keyed`: with the rows' keys, for fits that draw rows.
     """
     where = locate(rows.X)
-    order, starts = _order(rows.target, keep, n_ranges, where)
+
+    def made(order: Any | None, layout: Layout | None) -> BinnedMatrix:
+        at = order
+        if at is None:
+            at = where.xp.arange(rows.X.shape[0], device=where.device)
+        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
+
+    return bin_by(engine, rows, keep, made, categories, n_ranges=n_ranges, keyed=keyed)
+
+
+def bin_by(
+    engine: Engine,
+    rows: Rows,
+    keep: Any | None,
+    made: Callable[[Any | None, Layout | None], BinnedMatrix],
+    categories: Categories = NO_CATEGORIES,
+    *,
+    n_ranges: int | None,
+    keyed: bool = False,
+) -> Binned:
+    """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
+    order, starts = _order(rows.target, keep, n_ranges, locate(rows.X))
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
-    at = order
-    if at is None:
-        at = where.xp.arange(rows.X.shape[0], device=where.device)
-    matrix = bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
-    target, weights, offset = (
-        _in_order(a, order, engine) for a in (rows.target, rows.weights, rows.offset)
-    )
+    return Binned(
+        matrix=made(order, layout), categories=categories, starts=starts,
+        **_ordered(engine, rows, order, keyed),
+    )  # fmt: skip
+
+
+def order_rows(engine: Engine, rows: Rows, keep: Any | None, *, keyed: bool) -> OrderedRows:
+    """The rows that take part (None: all), as they were given, for learners with codes of their own
+    or with none. `keyed`: with the rows' keys, for fits that draw rows.
+    """
+    order, _ = _order(rows.target, keep, 1, locate(rows.X))
+    return OrderedRows(**_ordered(engine, rows, order, keyed))
+
+
+def _ordered(engine: Engine, rows: Rows, order: Any | None, keyed: bool) -> dict[str, Any]:
+    """The fields of `OrderedRows`."""
     keys = None
     if keyed:
         keys = row_keys(rows.target, rows.X)
-        keys = keys if order is None else keys[where.host(order)]
-    return Binned(engine, matrix, target, weights, categories, order, starts, offset, keys)
+        keys = keys if order is None else keys[locate(rows.X).host(order)]
+    found = {
+        name: _in_order(getattr(rows, name), order, engine)
+        for name in ("target", "weights", "offset")
+    }
+    return {"engine": engine, "order": order, "keys": keys, **found}
 
 
 def _order(

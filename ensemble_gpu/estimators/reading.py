@@ -22,7 +22,7 @@ from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.data.categories import Categories, Chosen, learn
-from ensemble_gpu.data.rows import Binned, Rows, bin_rows
+from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_rows, order_rows
 from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
@@ -100,6 +100,16 @@ class TrainingData:
             self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,
             keyed=keyed,
         )  # fmt: skip
+
+    def ordered(self, *, keyed: bool = False) -> OrderedRows:
+        """The rows that take part, for learners that do without these codes (data/rows.py)."""
+        return order_rows(self.engine, self.rows, self.keep, keyed=keyed)
+
+    def taking_part(self) -> Rows:
+        """The rows that take part, with their features, in the order of `ordered`."""
+        if self.keep is None:
+            return self.rows
+        return self.rows.take(self.where.xp.nonzero(self.keep)[0])
 
 
 @dataclass(frozen=True)

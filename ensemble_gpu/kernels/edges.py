@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.kernels.protocol import EVEN_BINS
+
 # Rows that edges are computed from; beyond this many a sample gives the same quantiles to well
 # within a bin's width (bench/fit_cost.py shows the share of the fit spent here).
 SAMPLE_ROWS = 1 << 17
@@ -58,6 +60,15 @@ def midpoints(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     """Below / 2 + above / 2, or `below` where rounding would reach `above`; no overflow."""
     middle = below * 0.5 + above * 0.5
     return np.where(middle < above, middle, below)
+
+
+def even_edges(low: np.ndarray, step: np.ndarray) -> list[np.ndarray]:
+    """Edges below low + k step, k = 1 ... EVEN_BINS - 1, of features of integers.
+
+    A value has the code floor((z - low) / step): edges lie half a unit below.
+    """
+    k = np.arange(1, EVEN_BINS)
+    return [a + k * s - 0.5 for a, s in zip(low.tolist(), step.tolist(), strict=True)]
 
 
 def edges_of(gaps: list[np.ndarray]) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ gradient_pass.py, residuals.py, tables.py; trees have tree_protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -36,6 +36,9 @@ N_LEAVES = 3
 
 # Splits tie when their scores agree to this factor (more than the rounding of 2^25 or more).
 TIE = 1.0 + 2.0**-22
+
+# Bins of evenly spaced thresholds.
+EVEN_BINS = 255
 
 # Packed gradients: |g| and h below 2^PACK_BITS, g in the upper half of a 64-bit integer.
 PACK_BITS = 18
@@ -149,6 +152,16 @@ class Codes:
     columns: dict[Any, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Answers:
+    """Answers -1, 0 and +1 of members for all rows, in an engine's own layout; 0 abstains."""
+
+    data: Any
+    n_rows: int
+    n_members: int
+    abstains: bool
+
+
 def no_counts(n_features: int, width: int) -> np.ndarray:
     """`Codes.counts` of rows in no classes."""
     return np.zeros((0, n_features, width), dtype=np.int64)
@@ -226,11 +239,56 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
-    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
+    def encode(
+        self,
+        X: Any,
+        edges: list[np.ndarray],
+        rows: Any,
+        layout: Layout | None,
+        width: int | None = None,
+    ) -> Codes:
         """Codes of the given rows of X, in that order, with their counts per class.
 
         X may be a sparse matrix (arrays/sparse.py); `gaps` and evaluation take arrays only.
         Without a layout they are for trees, which have no classes of rows and read row by row.
+        `width`: that of codes which these will be joined with; None: what the edges need.
+        """
+        ...
+
+    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
+        """Codes floor((z - low[f]) / step[f]) of all rows of Z, float64, below EVEN_BINS.
+
+        NaN has the code EVEN_BINS. Z, low and step are such that this is exact: integers and powers
+        of two. The counts may be left out.
+        """
+        ...
+
+    def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
+        """Codes of the same rows, features side by side; all parts but the last have 8 k of them.
+
+        They have one width.
+        """
+        ...
+
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        """Answers of members, some after the others: int8 [row, members] -1, 0 or +1."""
+        ...
+
+    def answer_sums(self, given: Answers, q: Any) -> np.ndarray:
+        """sums[plane, side, member] of the integers q[plane, row], on the host.
+
+        Over the rows that the member answers with -1 (LEFT) and with +1 (RIGHT); modulo 2^64.
+        """
+        ...
+
+    def answer(self, given: Answers, member: int) -> Any:
+        """The leaf of every row, LEFT for -1, RIGHT for +1, ABSTAIN for 0: a `column` of codes."""
+        ...
+
+    def quantised(self, logs: Any, bits: int) -> tuple[Any, int]:
+        """(q, E) of fixed-point logarithms L [row]: q = rint(2^(L - E + bits)), int32.
+
+        E = floor(max L) + 1 (kernels/fixedpoint.py).
         """
         ...
 

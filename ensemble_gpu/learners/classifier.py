@@ -11,7 +11,8 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.learners.foreign import check_learner
 from ensemble_gpu.learners.protocol import Outcome, RoundWeights, alphas_and_errors, shares
-from ensemble_gpu.model.committee import Committee, Voice
+from ensemble_gpu.model.answers import parts, uncoded
+from ensemble_gpu.model.committee import CodedVoice, Committee, Voice
 
 VARIANTS = ("real", "discrete")
 
@@ -52,7 +53,7 @@ class Members:
     name: ClassVar[str] = "learner"
     by_feature: ClassVar[bool] = False
 
-    voice: Voice
+    voice: Voice | CodedVoice
     n_features: int
 
     def added(self, member: Member, X: Any, where: Where) -> Any:
@@ -65,8 +66,11 @@ class Members:
         learners = tuple(member.learner for member in rounds)
         alphas, errors = alphas_and_errors(rounds)
         model = Committee(learners, alphas, voice=self.voice, n_features=self.n_features)
-        if not all(hasattr(learner, "feature_importances_") for learner in learners):
+        every = [[uncoded(part) for part in parts(learner)] for learner in learners]
+        if not all(hasattr(one, "feature_importances_") for own in every for one in own):
             return Outcome(model, None)
-        worth = alphas if self.voice.least is None else np.maximum(-np.log(errors), 0.0)
-        own = np.array([learner.feature_importances_ for learner in learners])
+        votes = isinstance(self.voice, Voice) and self.voice.least is None
+        worth = alphas if votes else np.maximum(-np.log(errors), 0.0)
+        own = np.array([np.mean([one.feature_importances_ for one in own], axis=0)
+                        for own in every])  # fmt: skip
         return Outcome(model, shares(worth @ own))

@@ -9,10 +9,18 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from ensemble_gpu.arrays.sparse import is_sparse
+from ensemble_gpu.data.categories import Categories
+
+# However small its share of the weight, a row is still seen by a learner.
+LEAST_WEIGHT = 1e-300
+# However light or heavy all rows are together, a learner can add their weights.
+LEAST_TOTAL, MOST_TOTAL = 1e-100, 1e100
 METHODS = ("fit", "predict", "get_params")
 
 
@@ -38,7 +46,8 @@ def check_learner(estimator: Any, kinds: tuple[str | None, ...], default: str) -
     found = None if tags is None else tags.estimator_type
     if found not in kinds:
         what = "which does not say what it is" if found is None else f"a {found}"
-        raise TypeError(f"estimator must be a {kind}; got {estimator!r}, {what}.")
+        wanted = " or a ".join(kind for kind in kinds if kind is not None)
+        raise TypeError(f"estimator must be a {wanted}; got {estimator!r}, {what}.")
 
 
 def tags_of(estimator: Any) -> Any:
@@ -49,6 +58,55 @@ def tags_of(estimator: Any) -> Any:
 def takes_weights(estimator: Any) -> bool:
     """Whether `fit` has an argument sample_weight."""
     return has_fit_parameter(estimator, "sample_weight")
+
+
+def total_weight(weights: np.ndarray | None, n_rows: int) -> float:
+    """The sum of the sample weights, n where there are none; neither so small nor so large that a
+    learner could not add up shares of it.
+    """
+    if weights is None:
+        return float(n_rows)
+    return max(float(np.minimum(weights, MOST_TOTAL).sum()), LEAST_TOTAL)
+
+
+def fit_unchanged(learner: Any, X: Any, y: Any, weights: Any | None) -> Any:
+    """The learner, fitted to an X that it must not change: every round needs the same.
+
+    A dense X of the host cannot be written to; of a sparse one the entries are compared.
+    """
+    before = X.data.copy() if is_sparse(X) else None
+    more = {} if weights is None else {"sample_weight": weights}
+    try:
+        learner.fit(_not_writeable(X), y, **more)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise ValueError(_changes(learner)) from error
+    if before is not None and not np.array_equal(before, X.data, equal_nan=True):
+        raise ValueError(_changes(learner))
+    return learner
+
+
+def _not_writeable(X: Any) -> Any:
+    if not isinstance(X, np.ndarray):
+        return X
+    X = X.view()
+    X.flags.writeable = False
+    return X
+
+
+def _changes(learner: Any) -> str:
+    return (
+        f"estimator {type(learner).__name__} writes to the X that it is fitted to, and every round "
+        "needs the same X; let it work on a copy."
+    )
+
+
+def told_of(categories: Categories, learner: Any) -> Any:
+    """The learner, with the features that are categories where there are any: codes 0, 1, ..."""
+    if not categories.values:
+        return learner
+    return clone(learner).set_params(categorical_features=sorted(categories.values))
 
 
 def seeded_clone(

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.residuals import Slots
 
 
@@ -165,6 +166,40 @@ class Candidate:
     made: Callable[[np.ndarray, float, float, Any], Any]
     bars: list[int]
     allowed: Callable[[np.ndarray], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class LearnerRows:
+    """What a learner that was given as a parameter is made from when a fit begins.
+
+    `X`, `target` (the label's index or a number) and `weights` (None: all equal) are those of the
+    rows that take part, in the order of the gradients, where the engine works. The model has
+    `n_outputs`, the fit `n_rounds` at most; thresholds come from at most `max_bins` bins; `seed`
+    is what random numbers are drawn from. `classes` are the labels, where targets are classes.
+    """
+
+    engine: Engine
+    X: Any
+    target: Any
+    weights: Any | None
+    where: Where
+    n_outputs: int
+    n_rounds: int
+    max_bins: int
+    seed: int
+    classes: np.ndarray | None = None
+
+
+@runtime_checkable
+class OwnLearner(Protocol):
+    """A learner of this package as the parameter `estimator`: what it is, before it sees rows.
+
+    It has the parameters of a scikit-learn estimator (get_params, set_params), and no state.
+    """
+
+    def gradient_learner(self, rows: LearnerRows) -> GradientLearner:
+        """The learner that fits gradients of any loss at these rows."""
+        ...
 
 
 class GradientLearner(Learner, Protocol):

@@ -132,6 +132,13 @@ class Forest(Model):
         options = self._options() | {"ends": joined_ends(self.ends, ends), "checked": True}
         return Forest(self.nodes, self.starts, self.n_features, **options)
 
+    def voting(self) -> Forest:
+        """The same trees, whose leaves say 1 for their largest output (the first of several)."""
+        leaf, value = self.nodes.feature == LEAF, self.nodes.value.copy()
+        value[leaf] = np.argmax(value[leaf], axis=1)[:, None] == np.arange(self.n_outputs)
+        nodes = replace(self.nodes, value=value)
+        return Forest(nodes, self.starts, self.n_features, **self._options(), checked=True)
+
     def __len__(self) -> int:
         return self.n_trees
 

@@ -19,6 +19,14 @@ def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
     return X, source, locate(X)
 
 
+def check_complete(X: Any, where: Where, who: str) -> None:
+    """Raise where a cell of X is missing, which `who` cannot work with."""
+    if bool(where.xp.any(where.xp.isnan(X))):
+        raise ValueError(
+            f"X contains NaN, which {who} cannot take; drop the rows, or fill the cells in."
+        )
+
+
 def rows_of(X: Any, n_features: int) -> Any:
     """X [rows, n_features] as an array of real numbers; a list of rows is read into NumPy.
 

@@ -6,11 +6,14 @@ from ensemble_gpu.plotting.curves import (
     plot_margins,
     plot_shape_functions,
 )
+from ensemble_gpu.plotting.formulas import plot_impurities, plot_losses
 from ensemble_gpu.plotting.tree import plot_tree
 
 __all__ = [
     "plot_history",
+    "plot_impurities",
     "plot_learning_curve",
+    "plot_losses",
     "plot_margins",
     "plot_shape_functions",
     "plot_tree",

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.data.bags import draw_features
+from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.host.nodes import add_children, root_key, write_preorder
 from ensemble_gpu.kernels.protocol import Engine
@@ -24,7 +26,8 @@ from ensemble_gpu.trees.statistics import Statistics
 class TreeParameters:
     """How the trees of an estimator grow; parameters, resolved.
 
-    `min_weight` is the share of a tree's weight that its leaves keep.
+    `min_weight` is the share of a tree's weight that its leaves keep. `subspace` features are drawn
+    for a tree as a whole (None: all).
     """
 
     rule: SplitRule
@@ -36,6 +39,14 @@ class TreeParameters:
     ccp_alpha: float
     seed: int
     min_weight: float
+    subspace: int | None = None
+
+    def features_of(self, number: int, n_features: int) -> Interactions | None:
+        """The features that tree `number` may test; None: all."""
+        if self.subspace is None or self.subspace >= n_features:
+            return None
+        drawn = draw_features(self.seed, number, n_features, self.subspace, replace=False)
+        return Interactions(n_features, (frozenset(drawn.tolist()),))
 
 
 @dataclass(frozen=True)
@@ -84,6 +95,7 @@ def grow_tree(
     limits = Limits(
         parameters.max_depth, parameters.max_leaves, parameters.min_rows_split,
         NEVER if least == 0.0 else least * (1.0 - 2.0**-40), parameters.n_features,
+        parameters.features_of(number, len(matrix.edges)),
     )  # fmt: skip
     rule = replace(parameters.rule, min_weight=math.ceil(parameters.min_weight * total))
     n_rows = matrix.codes.n_rows if rows is None else rows.shape[0]

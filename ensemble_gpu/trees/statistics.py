@@ -28,8 +28,10 @@ from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.kernels.host.criteria import times_log
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, POISSON, VARIANCE, Sample
+from ensemble_gpu.model.impurity import IMPURITIES
 
 CLASS_CRITERIA = {"gini": GINI, "entropy": ENTROPY, "log_loss": ENTROPY, "error": ERROR}
+CLASS_IMPURITIES = {kind: IMPURITIES[name] for name, kind in CLASS_CRITERIA.items()}
 REAL_CRITERIA = {"squared_error": VARIANCE, "poisson": POISSON}
 
 # Bits of the total weight, of a class; with targets; of the targets themselves.
@@ -106,12 +108,7 @@ class Statistics:
         """Impurity of nodes; `second` are their sums of w times `second`."""
         weight = self.weight(sums).astype(np.float64)
         if self.labelled:
-            shares = sums / weight[:, None]
-            if self.criterion == ENTROPY:
-                return -times_log(shares).sum(axis=1) / math.log(2.0)
-            if self.criterion == ERROR:
-                return 1.0 - shares.max(axis=1)
-            return 1.0 - (shares * shares).sum(axis=1)
+            return CLASS_IMPURITIES[self.criterion](sums / weight[:, None])
         assert second is not None
         mean, first = sums[:, 1] / weight, self.second_unit * (second / weight)
         if self.criterion == VARIANCE:

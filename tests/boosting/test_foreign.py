@@ -597,10 +597,10 @@ class Plain:
         ({"variant": "gentle"}, ValueError, ("'real', 'discrete'", "'gentle'", "stumps")),
         ({"variant": "logit"}, ValueError, ("'real', 'discrete'", "'logit'", "stumps")),
         ({"estimator": RidgeClassifier()}, ValueError, ("predict_proba", "variant='discrete'")),
-        ({"multiclass": "single"}, ValueError, ("multiclass", "stumps")),
+
     ],
     ids=["a text", "no fit", "a regressor", "a class", "gentle", "logit", "no probabilities",
-         "single"],
+         ],
 )  # fmt: skip
 def test_bad_parameters_say_what_is_allowed_and_leave_the_estimator_as_it_was(params, error, says):
     ours = boosted().fit(TWO.X, TWO.y)

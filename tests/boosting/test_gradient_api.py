@@ -299,7 +299,7 @@ GRADIENT = {
     "missing": "abstain", "early_stopping": "auto",
     "validation_fraction": 0.1, "n_iter_no_change": 20, "metric": None,
     "device": None, "n_jobs": None, "callbacks": None, "warm_start": False,
-    "random_state": 0,
+    "random_state": 0, "estimator": None, "init": "constant", "candidates": 1,
 }  # fmt: skip
 
 

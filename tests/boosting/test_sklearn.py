@@ -65,7 +65,7 @@ def test_the_checks_of_scikit_learn_pass(estimator, first):
 
 def test_default_parameters_are_the_documented_ones():
     assert AdaBoostClassifier().get_params() == {
-        "estimator": None, "variant": "real", "multiclass": "shared", "n_estimators": 100,
+        "estimator": None, "variant": "real", "multiclass": "auto", "n_estimators": 100,
         "learning_rate": 1.0,
         "max_bins": 255, "missing": "abstain", "calibrate": None,
         "categorical_features": "from_dtype", "categorical_split": "subset",

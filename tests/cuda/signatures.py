@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from ensemble_gpu.kernels.cuda import (
+    answers,
+    binning,
+    evaluate,
+    histogram,
+    requantise,
+    rowwise,
+    score,
+)
 from ensemble_gpu.kernels.cuda.trees import best, partition, splits, sums
 from ensemble_gpu.kernels.cuda.trees import evaluate as forests
 
@@ -96,6 +104,8 @@ SIGNATURES: dict[str, list[tuple[Argument, ...]]] = {
     "leaves": [(_CODES, _NODES, _SUBSETS, "int32", "int32", Array("int64", 1))],
     "evaluate_forest": [(x, *_FOREST, *_FOREST_VALUES) for x in X_TYPES],
     "apply_forest": [(x, *_FOREST, Array("int64", 2)) for x in X_TYPES],
+    "digits_of": [(Array("int64", 1), _CODES)],
+    "count_answers": [(_CODES, _CODES, Array("int64", 1))],
 }
 
 KERNELS: dict[str, Any] = {
@@ -129,4 +139,6 @@ KERNELS: dict[str, Any] = {
     "leaves": partition.leaves,
     "evaluate_forest": forests.evaluate_forest,
     "apply_forest": forests.apply_forest,
+    "digits_of": answers.digits_of,
+    "count_answers": answers.count_answers,
 }

@@ -30,6 +30,7 @@ from sklearn.tree import DecisionTreeRegressor as TheirTreeRegressor
 
 import ensemble_gpu
 from ensemble_gpu import use_engine
+from ensemble_gpu.learners import Balls, Boxes, HalfSpaces, Rectangles
 from ensemble_gpu.losses import CustomLoss, Huber, Quantile
 from tests.record.data import Data, data
 
@@ -416,6 +417,25 @@ for name, rows, learner, params in (
     changes = {"estimator": learner, "n_estimators": 5, **params}
     made = of("AdaBoostClassifier", **changes)
     add(f"adaboost: {name}", Fit(made, rows, SKLEARN, committee))
+
+# --- learners that are drawn, and rectangles -----------------------------------------------------
+
+for name, learner in {
+    "half-spaces": HalfSpaces(40),
+    "half-spaces of 2 features, drawn anew": HalfSpaces(30, redraw="round", n_features=2),
+    "balls": Balls(30),
+    "balls, drawn anew": Balls(30, redraw="round"),
+    "boxes": Boxes(30, n_features=3),
+    "boxes, drawn anew": Boxes(30, redraw="round"),
+}.items():
+    given: dict[str, Any] = {"estimator": learner, "random_state": 3}
+    adaboost(name, "two classes, holes and weights", **given)
+    adaboost(f"{name}, 4 classes", "four classes", variant="discrete", **given)
+for outside in ("against", "abstain"):
+    adaboost(
+        f"rectangles, outside {outside}", "two classes, holes and weights", variant="discrete",
+        estimator=Rectangles(outside=outside),
+    )  # fmt: skip
 
 # --- gradient boosting --------------------------------------------------------------------------
 

@@ -61,6 +61,7 @@ TREE_DEFAULTS = {
 }  # fmt: skip
 FOREST_DEFAULTS = TREE_DEFAULTS | {
     "n_estimators": 100, "bootstrap": True, "max_samples": None, "oob_score": False,
+    "subspace": "node",
     "warm_start": False,
 }  # fmt: skip
 
@@ -75,7 +76,8 @@ FOREST_DEFAULTS = TREE_DEFAULTS | {
         (KINDS[1], TREE_DEFAULTS | {"criterion": "squared_error", "max_features": None}),
         (
             KINDS[2],
-            FOREST_DEFAULTS | {"criterion": "gini", "max_features": "sqrt", "class_weight": None},
+            FOREST_DEFAULTS
+            | {"criterion": "gini", "max_features": "sqrt", "class_weight": None, "voting": "soft"},
         ),
         (KINDS[3], FOREST_DEFAULTS | {"criterion": "squared_error", "max_features": 1.0}),
     ],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -14,13 +14,16 @@ from ensemble_gpu.arrays.namespace import NUMPY, to_numpy
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.compiling import announce_compilation
 from ensemble_gpu.kernels.cpu import (
+    answers,
     binning,
     descent,
     draws,
     evaluate,
+    even,
     histogram,
     losses,
     pairs,
+    requantise,
     residuals,
     rowwise,
     walk,
@@ -37,7 +40,9 @@ from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.protocol import (
+    EVEN_BINS,
     N_LEAVES,
+    Answers,
     Codes,
     Cut,
     Layout,
@@ -97,12 +102,45 @@ class CpuEngine:
         return gaps(X, rows, max_bins, self.run)
 
     def encode(
-        self, X: Any, edges: list[np.ndarray], rows: np.ndarray, layout: Layout | None
+        self,
+        X: Any,
+        edges: list[np.ndarray],
+        rows: np.ndarray,
+        layout: Layout | None,
+        width: int | None = None,
     ) -> Codes:
-        width, n_features = code_width(edges), X.shape[1]
+        width, n_features = width or code_width(edges), X.shape[1]
         codes = binning.encode(X, edges, rows, width, self.run, by_row=layout is None)
         bare = Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
         return bare if layout is None else replace(bare, counts=self._counts(bare, layout))
+
+    def encode_even(
+        self, Z: np.ndarray, low: np.ndarray, step: np.ndarray, layout: Layout
+    ) -> Codes:
+        (n, p), width = Z.shape, EVEN_BINS + 1
+        data = even.encode(Z, low, step, EVEN_BINS, self.run)
+        return Codes(data, n, p, width, no_counts(p, width))
+
+    def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
+        if len(parts) == 1:
+            return parts[0]
+        p = sum(part.n_features for part in parts)
+        data = np.concatenate([part.data for part in parts])
+        counts = np.concatenate([part.counts for part in parts], axis=1)
+        return Codes(data, parts[0].n_rows, p, parts[0].width, counts)
+
+    def pack_answers(self, blocks: Iterable[np.ndarray], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.run)
+
+    def answer_sums(self, given: Answers, q: np.ndarray) -> np.ndarray:
+        return answers.answer_sums(given, q, self.run)
+
+    def answer(self, given: Answers, member: int) -> np.ndarray:
+        return answers.answer(given, member)
+
+    def quantised(self, logs: np.ndarray, bits: int) -> tuple[np.ndarray, int]:
+        q = np.empty(len(logs), dtype=np.int32)
+        return q, int(requantise.quantise_logs(logs, fixedpoint.tables(bits), q))
 
     def _counts(self, codes: Codes, layout: Layout) -> np.ndarray:
         """Rows of each class, feature and code; for one class by the kernel that gradients need."""

@@ -87,6 +87,28 @@ def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q,
         largest[part, group] = max(largest[part, group], most)
 
 
+@kernel
+def quantise_logs(logs, powers, q):
+    """q of logarithms that share one exponent, which is returned."""
+    highest = logs[0]
+    for i in range(logs.shape[0]):
+        highest = max(highest, logs[i])
+    E = (highest >> FRACTION_BITS) + 1
+    for i in range(logs.shape[0]):
+        down = E - (logs[i] >> FRACTION_BITS)
+        new = np.int32(0)
+        if down < N_POWERS:
+            fraction = logs[i]
+            mantissa = (
+                powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
+                * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
+                * powers[2, fraction & DIGIT_MASK]
+            )
+            new = np.int32(np.rint(mantissa * powers[3, down]))
+        q[i] = new
+    return E
+
+
 @inner
 def requantise_all(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
     """q[plane, row] anew, the exponent E of every group, and largest[part, group] of q.

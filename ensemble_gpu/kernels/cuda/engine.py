@@ -27,7 +27,7 @@ between them need `arrays.cupy.current`, as CuPy's functions ignore the argument
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
@@ -37,7 +37,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential, fixedpoint
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, residuals, rowwise
+from ensemble_gpu.kernels.cuda import answers, binning, evaluate, histogram, residuals, rowwise
 from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
@@ -47,10 +47,21 @@ from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
 from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
-from ensemble_gpu.kernels.edges import SAMPLE_ROWS
+from ensemble_gpu.kernels.edges import SAMPLE_ROWS, even_edges
 from ensemble_gpu.kernels.gradient_pass import GradientPass
-from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Cut, Layout, code_width, no_counts
+from ensemble_gpu.kernels.protocol import (
+    EVEN_BINS,
+    LEFT,
+    RIGHT,
+    Answers,
+    Codes,
+    Cut,
+    Layout,
+    code_width,
+    no_counts,
+)
 from ensemble_gpu.kernels.reference import rowwise as arraywise
+from ensemble_gpu.kernels.reference.answers import quantised
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.residuals import Ruler, Slots
@@ -96,8 +107,15 @@ class CudaEngine:
             reference = ReferenceEngine(device.where)
             return reference.gaps(device.adopt(X), device.adopt(rows), max_bins)
 
-    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
-        width, device = code_width(edges), self.device
+    def encode(
+        self,
+        X: Any,
+        edges: list[np.ndarray],
+        rows: Any,
+        layout: Layout | None,
+        width: int | None = None,
+    ) -> Codes:
+        width, device = width or code_width(edges), self.device
         lanes = histogram.lanes_of(width)
         n, p = rows.shape[0], len(edges)
         check_rows(n)
@@ -120,6 +138,34 @@ class CudaEngine:
             if layout is not None:
                 counts = self._counts(codes, layout, p, width)
         return Codes(codes, n, p, width, counts)
+
+    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
+        xp = self.where.xp
+        with self.device.active(f"positions of {Z.shape[0]} rows", 8 * Z.shape[0]):
+            rows = xp.arange(Z.shape[0], dtype=xp.int64)
+        return self.encode(Z, even_edges(low, step), rows, layout, EVEN_BINS + 1)
+
+    def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
+        if len(parts) == 1:
+            return parts[0]
+        n, p = parts[0].n_rows, sum(part.n_features for part in parts)
+        with self.device.active(f"codes of {p} features", p * n):
+            data = self.where.xp.concat([part.data for part in parts], axis=0)
+        counts = np.concatenate([part.counts for part in parts], axis=1)
+        return Codes(data, n, p, parts[0].width, counts)
+
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.device)
+
+    def answer_sums(self, given: Answers, q: Any) -> np.ndarray:
+        return answers.answer_sums(given, q, self.device)
+
+    def answer(self, given: Answers, member: int) -> Any:
+        return answers.answer(given, member, self.device)
+
+    def quantised(self, logs: Any, bits: int) -> tuple[Any, int]:
+        with self.device.active("weights of rows", 64 * logs.shape[0]):
+            return quantised(logs, bits, self.where)
 
     def _counts(self, codes: Any, layout: Layout, p: int, width: int) -> np.ndarray:
         """Rows per (class, feature, code): the histogram of a plane of ones, a group a class."""

@@ -5,7 +5,7 @@ Slow, portable, and the oracle that the compiled engines are compared with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,18 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential
-from ensemble_gpu.kernels.edges import cut_positions, sample_positions
+from ensemble_gpu.kernels.edges import cut_positions, even_edges, sample_positions
 from ensemble_gpu.kernels.gradient_pass import GradientPass
-from ensemble_gpu.kernels.protocol import Codes, Cut, Layout, code_width, no_counts
-from ensemble_gpu.kernels.reference import residuals, rowwise
+from ensemble_gpu.kernels.protocol import (
+    EVEN_BINS,
+    Answers,
+    Codes,
+    Cut,
+    Layout,
+    code_width,
+    no_counts,
+)
+from ensemble_gpu.kernels.reference import answers, residuals, rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
@@ -90,15 +98,47 @@ class ReferenceEngine:
         cuts = cut_positions(rank, max_bins, xp, where.device)
         return np.stack([where.host(xp.take(values, at)) for at in (cuts - 1, cuts)])
 
-    def encode(self, X: Any, edges: list[np.ndarray], rows: Any, layout: Layout | None) -> Codes:
-        xp, where = self.where.xp, self.where
-        width, n, p = code_width(edges), rows.shape[0], len(edges)
+    def encode(
+        self,
+        X: Any,
+        edges: list[np.ndarray],
+        rows: Any,
+        layout: Layout | None,
+        width: int | None = None,
+    ) -> Codes:
+        width, n, p = width or code_width(edges), rows.shape[0], len(edges)
         codes = self._codes(X, edges, rows, width)
         if layout is None:
             return Codes((codes, None), n, p, width, no_counts(p, width))
-        sorted_rows = SortedRows(codes, layout, width, self.where)
-        counts = sorted_rows.sums(where.zeros(n, xp.int64) + 1)
+        return self._sorted(codes, layout, width)
+
+    def _sorted(self, codes: Any, layout: Layout, width: int) -> Codes:
+        (p, n), where = codes.shape, self.where
+        sorted_rows = SortedRows(codes, layout, width, where)
+        counts = sorted_rows.sums(where.zeros(n, where.xp.int64) + 1)
         return Codes((codes, sorted_rows), n, p, width, where.host(counts))
+
+    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
+        rows = self.where.xp.arange(Z.shape[0], device=self.where.device)
+        return self.encode(Z, even_edges(low, step), rows, layout, EVEN_BINS + 1)
+
+    def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
+        if len(parts) == 1:
+            return parts[0]
+        codes = self.where.xp.concat([part.data[0] for part in parts], axis=0)
+        return self._sorted(codes, layout, parts[0].width)
+
+    def pack_answers(self, blocks: Iterable[Any], n_rows: int) -> Answers:
+        return answers.pack_answers(blocks, n_rows, self.where)
+
+    def answer_sums(self, given: Answers, q: Any) -> np.ndarray:
+        return answers.answer_sums(given, q, self.where)
+
+    def answer(self, given: Answers, member: int) -> Any:
+        return answers.answer(given, member, self.where)
+
+    def quantised(self, logs: Any, bits: int) -> tuple[Any, int]:
+        return answers.quantised(logs, bits, self.where)
 
     def _codes(self, X: Any, edges: list[np.ndarray], rows: Any, width: int) -> Any:
         """int64 [feature, row]."""

@@ -14,6 +14,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels import fixedpoint
 from ensemble_gpu.kernels.protocol import Codes, Criterion, Layout, Split, WeightRule
+from ensemble_gpu.kernels.reference.answers import quantise
 from ensemble_gpu.kernels.reference.score import choose
 
 
@@ -78,21 +79,10 @@ class ReferenceHistograms:
                 top = where.host(xp.max(logs[group == int(g)]))
                 exponent[g] = (int(top) >> fixedpoint.FRACTION_BITS) + 1
             down = xp.take(where.put(exponent), group) - (logs >> fixedpoint.FRACTION_BITS)
-            self.q.append(self._quantise(logs, down, powers))
+            self.q.append(quantise(logs, down, powers, where))
         self.largest[:] = 0
         self._rebuild()
         return exponent
-
-    def _quantise(self, logs: Any, down: Any, powers: Any) -> Any:
-        xp, where = self.where.xp, self.where
-        bits, mask = fixedpoint.DIGIT_BITS, fixedpoint.DIGIT_MASK
-        high = xp.take(powers[0, :], (logs >> (2 * bits)) & mask)
-        middle = xp.take(powers[1, :], (logs >> bits) & mask)
-        low = xp.take(powers[2, :], logs & mask)
-        kept = down < fixedpoint.N_POWERS
-        power = xp.take(powers[3, :], xp.where(kept, down, where.full(0, xp.int64)))
-        q = xp.round(high * middle * low * power)
-        return xp.astype(xp.where(kept, q, where.full(0.0)), xp.int32)
 
     def _rebuild(self) -> None:
         """Sums per group from sums per class, and the largest q that each group has had."""

@@ -24,6 +24,7 @@ TREES = (
     "sum_parts", "sum_direct", "subtract", "mark", "scatter", "restore", "number_rows", "compare",
     "sum_by", "leaves",
 )  # fmt: skip
+ANSWERS = ("digits_of", "count_answers")
 
 # Instructions on doubles that the kernels of integers may have: load and test a factor, int to
 # double, one product, round half to even.
@@ -39,7 +40,7 @@ DOUBLES = {
     "update_wide": RESCALE,
     "quantise": {"ld.global.f64", "mul.f64", "cvt.rni.s64.f64", "cvt.rni.s32.f64"},
     "pack": {"ld.param.f64", "ld.global.f64", "mul.f64", "cvt.rni.s64.f64"},
-    **{name: set[str]() for name in TREES},
+    **{name: set[str]() for name in (*TREES, *ANSWERS)},
 }
 ROWWISE = ("exponentiate", "move", "pack")
 

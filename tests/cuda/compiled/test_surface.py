@@ -11,6 +11,7 @@ from typing import Any
 import array_api_strict
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from ensemble_gpu import (
     AdaBoostClassifier,
@@ -18,11 +19,16 @@ from ensemble_gpu import (
     BoostingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    LinearClassifier,
+    NeighboursClassifier,
+    NeighboursRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    RidgeRegressor,
 )
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.kernels import cuda as engine_files
+from ensemble_gpu.learners import Neighbours, Ridge
 from tests.boosters import plain
 
 DEVICE = array_api_strict.Device("device1")
@@ -66,6 +72,29 @@ TREES: list[tuple[Any, dict[str, Any]]] = [
     (BoostingRegressor, {"n_estimators": 3, "max_leaf_nodes": 4, "loss": "absolute"}),
     (BoostingRegressor, {"n_estimators": 3, "max_depth": 2, "min_samples_leaf": 3}),
 ]
+# Estimators of the namespace's own calls; boosting and AdaBoost around estimators.
+OF_CALLS: list[Any] = [
+    LinearClassifier(max_iter=50),
+    LinearClassifier(l1=0.5, max_iter=50),
+    LinearClassifier("truncated_squared", max_iter=50),
+    NeighboursClassifier(3),
+    NeighboursRegressor(3, standardise=True),
+    RidgeRegressor(),
+    BoostingRegressor("huber", estimator=Ridge(), n_estimators=3),
+    BoostingClassifier(estimator=Neighbours(3), n_estimators=3),
+    BoostingClassifier(estimator=DecisionTreeRegressor(max_depth=2), n_estimators=3),
+    BoostingRegressor(estimator=DecisionTreeClassifier(max_depth=2), n_estimators=3, subsample=0.5),
+    *(
+        AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2),
+            variant="discrete",
+            multiclass=form,
+            n_estimators=3,
+            random_state=0,
+        )
+        for form in ("shared", "single", "codes", "ovr")
+    ),
+]
 
 
 def data(n_classes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,6 +133,17 @@ def tree_work(estimator: Any, case: dict[str, Any], put: Any) -> list[Any]:
     return [getattr(model, name)(placed[0]) for name in asked]
 
 
+def estimator_work(estimator: Any, put: Any) -> list[Any]:
+    """Rows without missing values, three classes or a number."""
+    X, y, weights = data(3)
+    X = np.nan_to_num(X)
+    number = type(estimator).__name__.endswith("Regressor")
+    placed = [put(a) for a in (X, np.abs(weights + y) if number else y)]
+    model = clone(estimator).fit(*placed)
+    asked = [name for name in ("predict", "predict_proba", "predict_each") if hasattr(model, name)]
+    return [getattr(model, name)(placed[0]) for name in asked]
+
+
 def strict(array: np.ndarray) -> Any:
     return array_api_strict.asarray(array, device=DEVICE)
 
@@ -126,7 +166,7 @@ def calls() -> dict[str, set[str]]:
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in list(vars(array_api_strict).items()):
-            if inspect.isfunction(value) and not name.startswith("_"):
+            if inspect.isfunction(value) and not name.startswith("_") and "strict" not in name:
                 patch.setattr(array_api_strict, name, recording(name, value))
         for case in CASES:
             for n_classes in (2, 3):
@@ -138,6 +178,8 @@ def calls() -> dict[str, set[str]]:
             gradient_work(BoostingRegressor, case, 0, strict)
         for estimator, case in TREES:
             tree_work(estimator, case, strict)
+        for estimator in OF_CALLS:
+            estimator_work(estimator, strict)
     return noted
 
 
@@ -184,6 +226,22 @@ def test_what_the_engine_calls_itself_exists_in_cupy() -> None:
     assert "dtype" in noted["cumulative_sum"]  # the rows of a tree's nodes
     assert {"stable"} == noted["argsort"]  # pairs of codes
     check_cupy_has(noted)
+
+
+def test_decompositions_and_partitions_exist_in_cupy() -> None:
+    """They are no functions of the standard's main namespace."""
+    cupy_namespace = pytest.importorskip("array_api_compat.cupy")
+    assert "full_matrices" in inspect.signature(cupy_namespace.linalg.svd).parameters
+    assert hasattr(cupy_namespace.linalg, "solve")
+    assert {"kth", "axis"} <= set(inspect.signature(cupy_namespace.partition).parameters)
+
+
+@pytest.mark.parametrize("estimator", OF_CALLS, ids=lambda one: " ".join(repr(one).split()))
+def test_no_row_of_the_other_estimators_moves(estimator: Any) -> None:
+    there, here = estimator_work(estimator, strict), estimator_work(estimator, np.asarray)
+    for ours, expected in zip(there, here, strict=True):
+        assert ours.device == DEVICE
+        np.testing.assert_allclose(to_numpy(ours), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_missing_keyword_would_be_noticed() -> None:

@@ -65,6 +65,8 @@ ONCE: list[Case] = [
     (BoostingClassifier, {"loss": "exponential", "subsample": 0.5}, 2, False, 0.0),
     (BoostingClassifier, {"callbacks": [str], "loss": "truncated_squared"}, 2, True, 0.0),
     (BoostingRegressor, {"n_bags": 2}, 0, False, 0.1),
+    (BoostingRegressor, {"loss": "huber", "candidates": 2, "init": "zero"}, 0, True, 0.1),
+    (BoostingClassifier, {"candidates": 3}, 2, True, 0.1),
     (BoostingClassifier, {"n_bags": 2, "subsample": 0.7}, 2, True, 0.1),
     (BoostingRegressor, {"max_depth": 3, "interaction_cst": [[0, 1], [1, 2]]}, 0, True, 0.1),
     (

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.kernels.cuda import binning, evaluate, histogram, requantise, rowwise, score
+from ensemble_gpu.kernels.cuda import (
+    answers,
+    binning,
+    evaluate,
+    histogram,
+    requantise,
+    rowwise,
+    score,
+)
 from ensemble_gpu.kernels.cuda.engine import CudaEngine
 from ensemble_gpu.kernels.cuda.trees import best, partition, splits, sums
 from ensemble_gpu.kernels.cuda.trees import evaluate as forests
@@ -36,7 +44,8 @@ from tests.cuda.simulator.problems import (
 )
 
 MODULES = (
-    best, binning, evaluate, forests, histogram, partition, requantise, rowwise, score, splits, sums
+    answers, best, binning, evaluate, forests, histogram, partition, requantise, rowwise, score,
+    splits, sums,
 )  # fmt: skip
 
 
@@ -134,6 +143,10 @@ def test_every_launch_has_a_signature_of_the_table(
             engine.pair_sums(codes, packed)
             for x in (F, F.T, F[0], F[:, ::2], F.astype(np.float32)):
                 engine.exp(x)
+
+    signs = np.sign(np.arange(70) % 3 - 1).astype(np.int8)
+    for q in (np.ones((1, 70), dtype=np.int32), -np.ones((2, 70), dtype=np.int64)):
+        engine.answer_sums(engine.pack_answers([np.stack([signs, -signs], axis=1)], 70), q)
 
     grow(engine, codes)
     for X in users_matrices(given.X):

@@ -288,6 +288,17 @@ FITS: list[tuple[Any, dict[str, Any]]] = [
         RandomForestClassifier,
         {"n_estimators": 2, "max_depth": 3, "splitter": "random", "random_state": 0},
     ),
+    (
+        RandomForestClassifier,
+        {
+            "n_estimators": 2,
+            "max_depth": 3,
+            "subspace": "tree",
+            "voting": "hard",
+            "max_features": 2,
+            "random_state": 0,
+        },
+    ),
 ]
 
 
