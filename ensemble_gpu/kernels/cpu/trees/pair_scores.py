@@ -264,9 +264,6 @@ def offer_to(judge, rule, f, m, node, batch, own, width, i, best, found, work, g
     # the first condition is decided by the compiler, the second by the feature
     if general is not None:  # noqa: SIM102
         if rule.categorical[f]:
-            if tally is not None:  # noqa: SIM102
-                if judge.sure > 0:
-                    count_rows(tally, f, m, work.runs)
             return _offer_categories(
                 rule, f, work.runs, m, batch.whole[own], batch.bounds[own], batch.key[own], width,
                 i, best, found, general,

@@ -329,7 +329,9 @@ def grow_whole(
 
     Returns how many nodes there are, and whether rows were laid out anew.
     """
-    crews, kept = (crew, alone), counting_of_kept(count, rule.min_rows, rows)
+    crews, kept = (crew, alone), count
+    if generals is None:  # categories are not ordered, and most of their splits would be in doubt
+        kept = counting_of_kept(count, rule.min_rows, rows)
     start, stop = ranges
     labelled = rows.label.shape[0] > 0
     target, cells, steps = layout.target, layout.cells, layout.steps
