@@ -86,7 +86,15 @@ def coded_strategy(
         )
         for k in range(n_classes)
     ]
-    return OneClassAtATime(classes, of_member) if form == SINGLE else OneVersusRest(classes)
+    return OneLearnerAtATime(classes) if form == SINGLE else OneVersusRest(classes)
+
+
+def useless(learner: Any, reason: str) -> ValueError:
+    """The error where the first round finds nothing."""
+    return ValueError(
+        f"estimator {type(learner).__name__} is of no use in the first round, for any class or "
+        f"group of classes: {reason}."
+    )
 
 
 def unit_code(k: int, n_classes: int, value: float = 1.0) -> tuple[float, ...]:
@@ -106,6 +114,19 @@ def of_member(member: Member, k: int, n_classes: int, weights: RoundWeights) -> 
     )
 
 
+class OneLearnerAtATime(OneClassAtATime):
+    """The class whose learner lowers the loss most, round by round."""
+
+    def __init__(self, classes: Sequence[Reweigh]) -> None:
+        super().__init__(classes, of_member)
+
+    def best(self) -> Member | None:
+        found = super().best()
+        if found is None and not any(own.n_followed for own in self.classes):
+            raise useless(self.classes[0].learner, self.reason)
+        return found
+
+
 class OneVersusRest:
     """One binary AdaBoost a class, a round of each at a time."""
 
@@ -123,6 +144,8 @@ class OneVersusRest:
             self.reason = next((s.reason for s in self.classes if s.reason), "") or (
                 "a learner of every class classifies every row correctly"
             )
+            if not any(strategy.n_followed for strategy in self.classes):
+                raise useless(self.classes[0].learner, self.reason)
             return None
         K = len(self.classes)
         parts = tuple(Coded(member.learner, unit_code(k, K, member.alpha)) for k, member in found)
@@ -212,6 +235,8 @@ class Codes:
             self.found = found, asked.found[1]
             return found
         self.reason = f"{asked.reason} for {MOST_COLOURINGS} colourings"
+        if self.number == 0:
+            raise useless(self.learner, self.reason)
         return None
 
     def training_loss(self, round_: Member) -> float:

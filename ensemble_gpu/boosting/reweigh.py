@@ -78,8 +78,8 @@ def judge_votes(
     D: np.ndarray, wrong: np.ndarray, abstaining: np.ndarray, rate: float, n_classes: int
 ) -> Verdict:
     """The discrete variant; rows that abstain are neither right nor wrong."""
-    silent = float(D[abstaining].sum())
-    voting = 1.0 - silent
+    voting = float(D[~abstaining].sum()) if abstaining.any() else 1.0
+    silent = 1.0 - voting
     error = float(D[wrong].sum()) / voting if voting > 0.0 else 1.0
     chance = 1.0 - 1.0 / n_classes
     e = min(max(error, SMALLEST_ERROR), chance)

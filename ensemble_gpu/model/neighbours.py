@@ -35,6 +35,7 @@ class Nearest:
         self.where, self.X = where, where.as_float64(X)
         self.centre = _centre(self.X, where)
         self.centred = self.X - self.centre
+        self.twice = -2.0 * self.centred.T
         self.norms = xp.sum(self.centred * self.centred, axis=1)[None, :]
 
     def blocks(self, Q: Any, k: int, own: bool = False) -> Iterator[tuple[slice, Any, Any]]:
@@ -52,8 +53,7 @@ class Nearest:
         xp, where, p = self.where.xp, self.where, self.X.shape[1]
         Q = Q - self.centre
         b = Q.shape[0]
-        squares = xp.sum(Q * Q, axis=1, keepdims=True)
-        distance = squares - 2.0 * xp.matmul(Q, self.centred.T) + self.norms
+        distance = xp.matmul(Q, self.twice) + self.norms  # but for |x|^2, which all share
         far = where.full(np.inf)
         if own:
             each = xp.arange(self.X.shape[0], device=where.device)[None, :]

@@ -298,6 +298,14 @@ def test_a_learner_that_always_abstains_is_of_no_use():
         boosted(Shy(silent=100.0)).fit(X, LABELS[2])
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_learner_of_no_use_for_any_class_is_an_error(form):
+    ours = boosted(Shy(silent=100.0), form)
+    with pytest.raises(ValueError, match="estimator Shy is of no use in the first round"):
+        ours.fit(X, LABELS[3])
+    assert not fitted_state(ours)
+
+
 # --- bad learners -----------------------------------------------------------------------------
 
 
