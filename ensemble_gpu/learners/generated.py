@@ -14,7 +14,8 @@ round  N generators anew in every round, with evenly spaced thresholds, 128 to 2
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.products import single_threaded
 from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.keys import row_keys
@@ -175,32 +177,49 @@ class Source:
         engine, where, u = self.engine, self.where, self.ordered(order)
         n = u.shape[0]
         at = where.xp.arange(n, dtype=where.xp.int64, device=where.device)
-        step = block_size(n, where)
         width = min(max_bins, max(n, 2)) + 1
-        parts, gaps = [], []
-        for first in range(0, len(generators), step):
-            z = generators.take(slice(first, first + step))(u, where)
-            own = engine.gaps(z, at, max_bins)
-            parts.append(engine.encode(z, edges_of(own), at, layout, width))
-            gaps += own
+
+        def encoded(block: Generators) -> tuple[Codes, list[np.ndarray]]:
+            single, z = engine.single(), block(u, where)
+            gaps = single.gaps(z, at, max_bins)
+            return single.encode(z, edges_of(gaps), at, layout, width), gaps
+
+        parts, found = zip(*self._by_block(encoded, generators, n), strict=True)
+        gaps = [gap for own in found for gap in own]
         return BinnedMatrix(engine.join(parts, layout), edges_of(gaps), gaps)
+
+    def _by_block(
+        self, function: Callable[[Generators], Any], generators: Generators, n_rows: int
+    ) -> list[Any]:
+        """function(some generators) for all of them, as many side by side as there are workers."""
+        step = block_size(n_rows, self.where)
+        blocks = [
+            generators.take(slice(first, first + step)) for first in range(0, len(generators), step)
+        ]
+        with single_threaded():
+            if self.engine.n_workers == 1 or len(blocks) == 1:
+                return [function(block) for block in blocks]
+            with ThreadPoolExecutor(self.engine.n_workers) as pool:
+                return list(pool.map(function, blocks))
 
     def even(self, generators: Generators, u: Any, layout: Layout) -> EvenMatrix:
         """Codes of all z: evenly spaced thresholds."""
         engine, where = self.engine, self.where
-        parts, lows, steps, counts = [], [], [], []
-        step = block_size(u.shape[0], where)
-        for first in range(0, len(generators), step):
-            z = generators.take(slice(first, first + step))(u, where)
+
+        def encoded(block: Generators) -> EvenMatrix:
+            z = block(u, where)
             low, high = self._ends(z)
-            size = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 8, 0))
-            size = np.where((high - low) / size >= EVEN_BINS, 2.0 * size, size)
-            parts.append(engine.encode_even(z, low, size, layout))
-            lows.append(low)
-            steps.append(size)
-            counts.append(np.floor((high - low) / size).astype(np.int64))
-        low, size, count = (np.concatenate(a) for a in (lows, steps, counts))
-        return EvenMatrix(engine.join(parts, layout), low, size, count)
+            step = np.ldexp(1.0, np.maximum(np.frexp(high - low)[1] - 8, 0))
+            step = np.where((high - low) / step >= EVEN_BINS, 2.0 * step, step)
+            codes = engine.single().encode_even(z, low, step, layout)
+            return EvenMatrix(codes, low, step, np.floor((high - low) / step).astype(np.int64))
+
+        parts = self._by_block(encoded, generators, u.shape[0])
+        low, step, count = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("low", "step", "n_thresholds")
+        )
+        return EvenMatrix(engine.join([part.codes for part in parts], layout), low, step, count)
 
     def _ends(self, z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest z of every generator; 0 where all are missing."""
