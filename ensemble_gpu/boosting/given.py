@@ -50,6 +50,11 @@ def check_given(boosting: Any) -> None:
         )
     if not is_own(estimator):
         check_step_of_others(boosting)
+    elif boosting.missing == "learn":
+        raise ValueError(
+            f"missing must be 'abstain' or 'error' for estimator {estimator!r}; got 'learn', which "
+            "is for stumps and trees on the features themselves."
+        )
 
 
 def check_step_of_others(boosting: Any) -> None:

@@ -22,7 +22,7 @@ class Balls(Generated):
         N, the centres.
     redraw : {"once", "round"}, default="once"
         Whether the centres are drawn once, with radii at quantiles of the distances, or anew in
-        every round, with 128 to 255 evenly spaced squared radii.
+        every round, with 127 to 254 evenly spaced squared radii.
     n_features : int or None, default=None
         Features that a distance is measured in, drawn for each centre; None: all.
     """

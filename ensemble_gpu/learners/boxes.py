@@ -27,7 +27,7 @@ class Boxes(Generated):
         N, the boxes.
     redraw : {"once", "round"}, default="once"
         Whether the boxes are drawn once, with sizes r at quantiles, or anew in every round, with
-        128 to 255 evenly spaced sizes.
+        127 to 254 evenly spaced sizes.
     n_features : int or None, default=None
         Features that a box bounds, drawn for each; None: all.
     """

@@ -8,7 +8,7 @@ bit on NumPy, torch, JAX, CuPy and array-api-strict, on every engine, for rows i
 
 once   N generators, drawn before the first round: their numbers are features, binned as features
        are (quantiles, at most max_bins), and rounds are the stump engine's.
-round  N generators anew in every round, with evenly spaced thresholds, 128 to 255 of them: nothing
+round  N generators anew in every round, with evenly spaced thresholds, 127 to 254 of them: nothing
        has to be sorted. The best of them all is the round's.
 """
 

@@ -28,7 +28,7 @@ class HalfSpaces(Generated):
         N, the directions.
     redraw : {"once", "round"}, default="once"
         Whether the directions are drawn once, with thresholds at quantiles as stumps have, or anew
-        in every round, with 128 to 255 evenly spaced thresholds.
+        in every round, with 127 to 254 evenly spaced thresholds.
     n_features : int or None, default=None
         Features that a direction uses, drawn for each; None: all.
     """

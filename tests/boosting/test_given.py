@@ -102,3 +102,11 @@ def test_what_is_no_learner_is_refused(estimator: Any, named: str):
 def test_steps_of_leaves_are_refused_for_other_estimators(step):
     with pytest.raises(ValueError, match="step must be 'line_search' or 'constant'"):
         BoostingRegressor("huber", estimator=DecisionTreeRegressor(), step=step).fit(X, Y)
+
+
+def test_missing_values_are_not_learnt_by_a_learner_of_the_package():
+    for kind in (BoostingRegressor, BoostingClassifier):
+        model = kind(estimator=Halves(), missing="learn")
+        with pytest.raises(ValueError, match="missing must be 'abstain' or 'error' for estimator"):
+            model.fit(X, Y > 0.5)
+        assert not fitted_state(model)
