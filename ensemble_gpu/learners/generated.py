@@ -224,19 +224,14 @@ class Source:
     def _ends(self, z: Any) -> tuple[np.ndarray, np.ndarray]:
         """The least and the largest z of every generator; 0 where all are missing."""
         where, xp = self.where, self.where.xp
-        absent = xp.isnan(z)
-        if bool(xp.any(absent)):
-            top = where.full(np.inf)
-            low, high = (
-                where.host(found)
-                for found in (
-                    xp.min(xp.where(absent, top, z), axis=0),
-                    xp.max(xp.where(absent, -top, z), axis=0),
-                )
-            )
-            none = low > high
-            return np.where(none, 0.0, low), np.where(none, 0.0, high)
-        return where.host(xp.min(z, axis=0)), where.host(xp.max(z, axis=0))
+        low, high = where.host(xp.min(z, axis=0)), where.host(xp.max(z, axis=0))
+        if not np.isnan(low).any():  # a minimum of NaN and numbers is NaN
+            return low, high
+        absent, top = xp.isnan(z), where.full(np.inf)
+        low = where.host(xp.min(xp.where(absent, top, z), axis=0))
+        high = where.host(xp.max(xp.where(absent, -top, z), axis=0))
+        none = low > high
+        return np.where(none, 0.0, low), np.where(none, 0.0, high)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ system or the interpreter. Helpers sleep in Python (kernels/cpu/threads.py).
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Any
 
@@ -46,6 +47,9 @@ WORKERS, OPEN, TICKET, INSIDE, TASK, ARGUMENTS, SIZE, PIECES, FAILED, NEXT = ran
 )
 # More pieces than workers, so that one who comes late, or is slower, does less.
 PIECES_PER_WORKER = 8
+
+# Turns of waiting after which a thread gives way: other work on its core goes first.
+POLITE = 64
 
 # How a processor is told that a loop waits.
 PAUSES: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -117,6 +121,28 @@ def _pause(typingctx):
 
 
 @intrinsic
+def _give_way(typingctx):
+    """Let another thread that wants this core have it."""
+
+    def codegen(context, builder, signature, args):
+        if hasattr(os, "sched_yield"):
+            declared = ir.FunctionType(_INT32, [])
+            give = cgutils.get_or_insert_function(builder.module, declared, "sched_yield")
+            builder.call(give, [])
+        return context.get_dummy_value()
+
+    return types.none(), codegen
+
+
+@inner
+def _wait(turn):
+    """One turn of a loop that waits."""
+    _pause()
+    if turn % POLITE == 0:
+        _give_way()
+
+
+@intrinsic
 def _call(typingctx, task, arguments, worker, start, stop):
     """Call a task by its address; 0 unless it raised an exception."""
 
@@ -159,19 +185,22 @@ def _lead(crew, n, task, arguments):
     _add(crew, TICKET, 1)
     failed = _take_pieces(crew, 0, task, arguments, n, pieces)
     _add(crew, TICKET, 1)
+    turn = np.int64(1)
     while _load(crew, INSIDE) != 0:
-        _pause()
+        _wait(turn)
+        turn += 1
     return failed | crew[FAILED]
 
 
 @kernel
 def serve(crew, worker, patience):
     """What a helper does: take part in whatever is handed out, until nothing was for a while."""
-    left, seen = patience, np.int64(0)
+    left, seen, turn = patience, np.int64(0), np.int64(1)
     while left > 0:
         ticket = _load(crew, TICKET)
         if ticket == seen or ticket % 2 == 0 or worker >= crew[WORKERS]:
-            _pause()
+            _wait(turn)
+            turn += 1
             left = patience if _load(crew, OPEN) else left - 1
             continue
         # Once INSIDE is raised, a ticket that is still the same stays so until it is lowered.
@@ -183,7 +212,7 @@ def serve(crew, worker, patience):
             if failed:
                 _add(crew, FAILED, 1)
         _add(crew, INSIDE, -1)
-        seen, left = ticket, patience
+        seen, left, turn = ticket, patience, 1
 
 
 @intrinsic
