@@ -150,11 +150,17 @@ def _leafy(leaves: int) -> dict[str, Fit]:
     }
 
 
+def _forests(**settings: Any) -> dict[str, Fit]:
+    return {
+        OURS: _like_sklearn(RandomForestClassifier, **settings),
+        SKLEARN: _like_sklearn(SklearnForest, **settings),
+    }
+
+
 FITS: dict[str, dict[str, Fit]] = {
-    "forest": {
-        OURS: _like_sklearn(RandomForestClassifier),
-        SKLEARN: _like_sklearn(SklearnForest),
-    },
+    "forest": _forests(),
+    "forest, 5 rows a leaf": _forests(min_samples_leaf=5),
+    "forest, entropy": _forests(criterion="entropy"),
     **{f"{leaves:,} leaves": _leafy(leaves) for leaves in LEAVES},
     "regression": {
         OURS: _like_sklearn(RandomForestRegressor),

@@ -164,13 +164,18 @@ def works(rows: int, million: int, trees: int, few: int, leaves: tuple[int, int]
         return partial(_fit, Contest(*settings, **more))
 
     return [
-        Work("forest", f"forest, {hundred}, {trees} trees", partial(_fit, forest), 5),
+        Work("forest", f"forest, {hundred}, {trees} trees", partial(_fit, forest), 6, 8),
         Work("predict", f"{predict}, fully grown", partial(_predict, forest, 1), 1),
         *_bounded("few-leaves", leaves[0], hundred, trees, predict),
         *_bounded("many-leaves", leaves[1], hundred, trees, predict),
         Work("forest-million", f"forest, {large}, {few} trees (time is linear in them)",
              fit("forest", large, few, memory=million > rows, also=trees), 5),
-        Work("forest-classes", f"forest, {classes}, {few} trees", fit("forest", classes, few)),
+        Work("forest-leaf", f"forest, {hundred}, {few} trees, 5 rows a leaf",
+             fit("forest, 5 rows a leaf", hundred, few), 6, 8),
+        Work("forest-entropy", f"forest, {hundred}, {few} trees, entropy",
+             fit("forest, entropy", hundred, few), 6, 8),
+        Work("forest-classes", f"forest, {classes}, {few} trees",
+             fit("forest", classes, few), 3, 5),
         Work("forest-regression", f"forest, regression, {hundred}, {few} trees",
              fit("regression", hundred, few, ("MSE",))),
         Work("boosting", f"boosted trees of depth {DEPTH}, {hundred}, {trees} rounds",
