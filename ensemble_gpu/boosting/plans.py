@@ -53,7 +53,8 @@ from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.stump import SplitConstraints, Stumps, StumpTables, Worth
 from ensemble_gpu.learners.stump_forest import StumpForest
 from ensemble_gpu.learners.tree import Size, Trees
-from ensemble_gpu.losses import CustomLoss, Loss, Multinomial, Squared, SquaredMargin
+from ensemble_gpu.losses import CustomLoss, Loss, Squared, SquaredMargin
+from ensemble_gpu.losses.targets import class_target
 from ensemble_gpu.model.calibration import CalibratedLoss
 from ensemble_gpu.model.link import IDENTITY, INCREASING
 
@@ -279,17 +280,6 @@ def regression_plan(
 def _for_outputs(y: Any, loss: Loss, where: Where) -> Any:
     """The same target for each of several outputs."""
     return y if loss.n_outputs == 1 else where.xp.stack([y] * loss.n_outputs)
-
-
-def class_target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
-    """What the loss takes for y: the class, +-1 [rows], or +-1 [classes, rows] for K > 2."""
-    xp = where.xp
-    if isinstance(loss, Multinomial):
-        return xp.astype(index, xp.int64)
-    if n_classes == 2:
-        return 2.0 * where.as_float64(index) - 1.0
-    own = index[None, :] == xp.arange(n_classes, dtype=index.dtype, device=where.device)[:, None]
-    return 2.0 * where.as_float64(own) - 1.0
 
 
 def gradient_learner(binned: Binned, descent: DescentParameters) -> GradientLearner:

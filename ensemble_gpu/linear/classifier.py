@@ -13,7 +13,8 @@ from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.dense import DenseEstimator
 from ensemble_gpu.estimators.reading import read
 from ensemble_gpu.linear.solvers import Objective, Solution, solve
-from ensemble_gpu.losses import Loss, Multinomial, classification_loss
+from ensemble_gpu.losses import Loss, classification_loss
+from ensemble_gpu.losses.targets import class_target
 from ensemble_gpu.model.linear import LinearModel
 from ensemble_gpu.model.link import probabilities
 
@@ -162,7 +163,7 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
         features = where.as_float64(rows.X)
         A = xp.concat([features, xp.ones_like(features[:, :1])], axis=1)
         return Objective(
-            loss, A, _target(loss, rows.target, n_classes, where), rows.weights,
+            loss, A, class_target(loss, rows.target, n_classes, where), rows.weights,
             n_classes if n_classes > 2 else 1, float(self.l1), float(self.l2), where,
         )  # fmt: skip
 
@@ -188,17 +189,6 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
         F, home, where = self._outputs(X)
         index = where.xp.argmax(probabilities(F, self.link_, where), axis=1)
         return home.hand_over(self._take_labels(index, where))
-
-
-def _target(loss: Loss, index: Any, n_classes: int, where: Where) -> Any:
-    """What the loss takes for y: the class, +-1 [rows], or +-1 [classes, rows] for K > 2."""
-    xp = where.xp
-    if isinstance(loss, Multinomial):
-        return xp.astype(index, xp.int64)
-    if n_classes == 2:
-        return 2.0 * where.as_float64(index) - 1.0
-    own = index[None, :] == xp.arange(n_classes, dtype=index.dtype, device=where.device)[:, None]
-    return 2.0 * where.as_float64(own) - 1.0
 
 
 def _start(problem: Objective) -> Any:

@@ -11,6 +11,20 @@ from ensemble_gpu.kernels.jit import inner, kernel
 LANES = 8  # features per tile of codes
 
 
+@inner(forceinline=True)
+def _quantised(log, exponent, powers):
+    """rint(e^log) in units of the exponent; 0 where it is too small for them."""
+    down = exponent - (log >> FRACTION_BITS)
+    if down >= N_POWERS:
+        return np.int32(0)
+    mantissa = (
+        powers[0, (log >> (2 * DIGIT_BITS)) & DIGIT_MASK]
+        * powers[1, (log >> DIGIT_BITS) & DIGIT_MASK]
+        * powers[2, log & DIGIT_MASK]
+    )
+    return np.int32(np.rint(mantissa * powers[3, down]))
+
+
 @inner
 def _table(tables, group, feature, nothing):
     """A feature's table; nothing for the lanes of the last tile that hold no feature."""
@@ -72,16 +86,7 @@ def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q,
         exponent[group] = E
         most = np.int32(0)
         for i in range(start, stop):
-            down = E - (logs[i] >> FRACTION_BITS)
-            new = np.int32(0)
-            if down < N_POWERS:
-                fraction = logs[i]
-                mantissa = (
-                    powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-                    * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
-                    * powers[2, fraction & DIGIT_MASK]
-                )
-                new = np.int32(np.rint(mantissa * powers[3, down]))
+            new = _quantised(logs[i], E, powers)
             q[plane, i] = new
             most = max(most, new)
         largest[part, group] = max(largest[part, group], most)
@@ -95,17 +100,7 @@ def quantise_logs(logs, powers, q):
         highest = max(highest, logs[i])
     E = (highest >> FRACTION_BITS) + 1
     for i in range(logs.shape[0]):
-        down = E - (logs[i] >> FRACTION_BITS)
-        new = np.int32(0)
-        if down < N_POWERS:
-            fraction = logs[i]
-            mantissa = (
-                powers[0, (fraction >> (2 * DIGIT_BITS)) & DIGIT_MASK]
-                * powers[1, (fraction >> DIGIT_BITS) & DIGIT_MASK]
-                * powers[2, fraction & DIGIT_MASK]
-            )
-            new = np.int32(np.rint(mantissa * powers[3, down]))
-        q[i] = new
+        q[i] = _quantised(logs[i], E, powers)
     return E
 
 
