@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.rules import rules
     from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _HOME = {
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
+    "L2BoostRegressor": "ensemble_gpu.smoothers.l2boost",
     "LinearClassifier": "ensemble_gpu.linear.classifier",
     "NeighboursClassifier": "ensemble_gpu.neighbours.estimators",
     "NeighboursRegressor": "ensemble_gpu.neighbours.estimators",
@@ -63,6 +65,7 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
+    "L2BoostRegressor",
     "LinearClassifier",
     "NeighboursClassifier",
     "NeighboursRegressor",

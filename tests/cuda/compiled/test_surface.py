@@ -19,6 +19,7 @@ from ensemble_gpu import (
     BoostingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    L2BoostRegressor,
     LinearClassifier,
     NeighboursClassifier,
     NeighboursRegressor,
@@ -29,6 +30,7 @@ from ensemble_gpu import (
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.kernels import cuda as engine_files
 from ensemble_gpu.learners import Neighbours, Ridge
+from ensemble_gpu.smoothers import KernelRidge, Linear, Spline
 from tests.boosters import plain
 
 DEVICE = array_api_strict.Device("device1")
@@ -80,6 +82,10 @@ OF_CALLS: list[Any] = [
     NeighboursClassifier(3),
     NeighboursRegressor(3, standardise=True),
     RidgeRegressor(),
+    L2BoostRegressor(KernelRidge(), n_estimators=5, criterion=None),
+    L2BoostRegressor(KernelRidge(rank=10), n_estimators=5, criterion=None),
+    L2BoostRegressor(Linear(), componentwise=True, n_estimators=5, criterion=None),
+    L2BoostRegressor(Spline(), componentwise=True, n_estimators=5, criterion=None),
     BoostingRegressor("huber", estimator=Ridge(), n_estimators=3),
     BoostingClassifier(estimator=Neighbours(3), n_estimators=3),
     BoostingClassifier(estimator=DecisionTreeRegressor(max_depth=2), n_estimators=3),
@@ -232,7 +238,7 @@ def test_decompositions_and_partitions_exist_in_cupy() -> None:
     """They are no functions of the standard's main namespace."""
     cupy_namespace = pytest.importorskip("array_api_compat.cupy")
     assert "full_matrices" in inspect.signature(cupy_namespace.linalg.svd).parameters
-    assert hasattr(cupy_namespace.linalg, "solve")
+    assert {"solve", "eigh", "trace"} <= set(dir(cupy_namespace.linalg))
     assert {"kth", "axis"} <= set(inspect.signature(cupy_namespace.partition).parameters)
 
 
