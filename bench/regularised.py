@@ -3,21 +3,26 @@
     columns   L2BoostRegressor(Linear(), componentwise=True), 5,000 rounds with df, beside a NumPy
               loop of one product A' r a round without df
     kernel    KernelRidge at n = 4,000: all k up to 1,000 for ten ridges, beside one eigh
+    path      200 knots over all stumps of 10,000 x 28 rows, beside scikit-learn's lars_path on the
+              explicit matrix; peak memory of each beyond X in a second run
 
-Processor time of all threads; contestants run in turn, the least of several runs. Prints a table.
+Processor time of all threads, so set OPENBLAS_NUM_THREADS=1 where others are busy: threads of BLAS
+that wait count too. Contestants run in turn, the least of several runs. Prints a table.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import lars_path
 
 from bench.markdown import seconds, table
-from ensemble_gpu import L2BoostRegressor
+from ensemble_gpu import L2BoostRegressor, regularization_path
 from ensemble_gpu.smoothers import KernelRidge, Linear
 
 Line = list[str]
@@ -88,7 +93,45 @@ def kernel(repeats: int) -> list[Line]:
     return [_contest(title, lambda: ours.fit(X, y), lambda: np.linalg.eigh(K), repeats)]
 
 
-PARTS = {"columns": columns, "kernel": kernel}
+def path(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10_000, 28))
+    y = X[:, 0] + np.sin(2.0 * X[:, 1]) + X[:, 2] * X[:, 2] + rng.normal(size=10_000)
+
+    def ours() -> Any:
+        return regularization_path(X, y, intercept="mean", max_knots=200)
+
+    def theirs() -> Any:
+        A = _stumps(X)
+        return lars_path(A, y - y.mean(), method="lasso", max_iter=199, Gram=None, copy_X=False)
+
+    alphas = theirs()[0]
+    off = np.abs(alphas - ours().alphas[: len(alphas)]).max()
+    title = f"path of 200 knots; lars_path (alphas differ by {off:.1e})"
+    peaks = [_peak(work) for work in (ours, theirs)]
+    sizes = [f"{peak / 2**20:.0f} MiB" for peak in peaks]
+    memory = ["the same: peak memory beyond X", *sizes, f"{peaks[1] / peaks[0]:.1f}"]
+    return [_contest(title, ours, theirs, repeats), memory]
+
+
+def _stumps(X: np.ndarray) -> np.ndarray:
+    """The explicit dictionary of the same thresholds, [n, 7112]."""
+    found = regularization_path(X, X[:, 0], intercept="mean", max_knots=1).dictionary
+    columns = np.empty((len(X), len(found.feature)), order="F")
+    for j, (f, t) in enumerate(zip(found.feature, found.threshold, strict=True)):
+        columns[:, j] = np.where(X[:, f] > t, 1.0, -1.0)
+    return columns
+
+
+def _peak(work: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    work()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+PARTS = {"columns": columns, "kernel": kernel, "path": path}
 
 
 def main() -> None:

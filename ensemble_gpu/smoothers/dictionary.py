@@ -88,9 +88,11 @@ def _columns(smoother: Linear, rows: SmootherRows) -> Dictionary:
     else:  # the column of ones is the first group, column p of the coefficients
         X, groups = xp.concat([X, xp.ones_like(X[:, :1])], axis=1), [[p], *groups]
     weighted = rows.weighted(X)
+    # What is left of a constant column without its mean is a rounding error of its norm.
+    plain = rows.weighted(X + where.put(np.append(mean, 0.0)[: X.shape[1]])[None, :])
+    least = EPSILON * X.shape[0] * np.sqrt(where.host(xp.sum(plain * plain, axis=0)))
     single = all(len(group) == 1 for group in groups)
-    found = _normed(weighted, groups, where) if single else _orthonormal(weighted, groups, where)
-    blocks, backs, kept = found
+    blocks, backs, kept = (_normed if single else _orthonormal)(weighted, groups, least, where)
 
     def model(chosen: np.ndarray, steps: np.ndarray, start: float) -> LinearModel:
         b = np.zeros((len(chosen), p + 1))
@@ -114,24 +116,29 @@ def _checked_groups(groups: Any, p: int) -> list[list[int]]:
     return found
 
 
-def _normed(X: Any, groups: list[list[int]], where: Where) -> tuple[list, list, list]:
-    """Columns over their norms, all at once; those without a norm are left out."""
+def _normed(
+    X: Any, groups: list[list[int]], least: np.ndarray, where: Where
+) -> tuple[list, list, list]:
+    """Columns over their norms, all at once; those with no more than the least are left out."""
     at = np.array([f for (f,) in groups])
     X = where.xp.take(X, where.put(at), axis=1)
     norms = np.sqrt(where.host(where.xp.sum(X * X, axis=0)))
-    kept = np.flatnonzero(norms > EPSILON * X.shape[0] * norms.max(initial=0.0))
+    kept = np.flatnonzero(norms > least[at])
     X = where.xp.take(X, where.put(kept), axis=1) / where.put(norms[kept])[None, :]
     return [X], [np.array([[1.0 / norms[j]]]) for j in kept], [groups[j] for j in kept]
 
 
-def _orthonormal(X: Any, groups: list[list[int]], where: Where) -> tuple[list, list, list]:
+def _orthonormal(
+    X: Any, groups: list[list[int]], least: np.ndarray, where: Where
+) -> tuple[list, list, list]:
+    """Singular vectors of every group; directions with no more than the least are left out."""
     xp = where.xp
     blocks, backs, kept = [], [], []
     for group in groups:
         block = xp.take(X, where.put(np.array(group)), axis=1)
         U, s, Vt = xp.linalg.svd(block, full_matrices=False)
         s = where.host(s)
-        rank = int((s > EPSILON * max(block.shape) * s[0]).sum()) if s[0] > 0.0 else 0
+        rank = int((s > max(EPSILON * max(block.shape) * s[0], least[group].max())).sum())
         if rank:
             blocks.append(U[:, :rank])
             backs.append(where.host(Vt)[:rank].T / s[:rank])

@@ -10,12 +10,10 @@ from sklearn.base import BaseEstimator
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_integer, check_real
 from ensemble_gpu.model.kernel import KernelModel, gaussian, squared_distances
-from ensemble_gpu.smoothers.protocol import SmootherRows, Spectral, as_penalties
+from ensemble_gpu.smoothers.protocol import SmootherRows, Spectral, as_penalties, check_memory
 
 EPSILON = 2.0**-52
-# Bytes that an exact decomposition may take: kernel matrix, eigenvectors and their workspace.
-MEMORY = 8 * 2**30
-MATRICES = 4
+NYSTROEM = "KernelRidge(rank=1000), Nystroem's approximation of rank 1000, 8 n rank bytes"
 # Rows whose distances decide width="median".
 MEDIAN_ROWS = 1000
 
@@ -53,19 +51,8 @@ class KernelRidge(BaseEstimator):
         if self.rank is not None and int(self.rank) < n:
             centres = np.sort(np.random.default_rng(0).permutation(n)[: int(self.rank)])
             return _low_rank(rows, centres, width, ridges)
-        check_memory(n)
+        check_memory(n, NYSTROEM)
         return _exact(rows, width, ridges)
-
-
-def check_memory(n: int) -> None:
-    """Raise where the decomposition of an n x n matrix takes more than MEMORY."""
-    needed = MATRICES * 8 * n * n
-    if needed > MEMORY:
-        raise ValueError(
-            f"an exact decomposition of {n} rows needs {needed / 2**30:.0f} GiB (at most "
-            f"{MEMORY / 2**30:.0f} are taken): use KernelRidge(rank=1000), Nystroem's "
-            "approximation of rank 1000, which needs 8 n rank bytes."
-        )
 
 
 def _exact(rows: SmootherRows, width: float, ridges: np.ndarray) -> Spectral:

@@ -10,7 +10,7 @@ from ensemble_gpu.data.parameters import check_flag, check_integer
 from ensemble_gpu.learners.neighbours import Neighbours as NeighboursLearner
 from ensemble_gpu.learners.neighbours import spread
 from ensemble_gpu.model.neighbours import Nearest, NeighbourModel, neighbour_means
-from ensemble_gpu.smoothers.protocol import Iterated, SmootherRows
+from ensemble_gpu.smoothers.protocol import Iterated, SmootherRows, check_memory
 
 
 class Neighbours(NeighboursLearner):
@@ -39,6 +39,7 @@ class Neighbours(NeighboursLearner):
             )
         if rows.weights is not None:
             raise ValueError("Neighbours takes no sample_weight; leave it out.")
+        check_memory(n, "KernelRidge(rank=1000)")
         shift, scale = spread(rows.X, bool(self.standardise), where)
         X = (rows.X - where.put(shift)[None, :]) / where.put(scale)[None, :]
         k = int(self.n_neighbors)

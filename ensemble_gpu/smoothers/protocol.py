@@ -16,6 +16,10 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 
+# Bytes that an exact decomposition may take: matrix, eigenvectors and their workspace.
+MEMORY = 8 * 2**30
+MATRICES = 4
+
 
 @dataclass(frozen=True)
 class SmootherRows:
@@ -82,3 +86,13 @@ def as_penalties(name: str, given: Any, check: Callable[[str, Any], None]) -> np
     for one in found:
         check(name, one)
     return np.array([float(one) for one in found])
+
+
+def check_memory(n: int, instead: str) -> None:
+    """Raise where work on an n x n matrix takes more than MEMORY, with what to use instead."""
+    needed = MATRICES * 8 * n * n
+    if needed > MEMORY:
+        raise ValueError(
+            f"an exact decomposition of {n} rows needs {needed / 2**30:.0f} GiB (at most "
+            f"{MEMORY / 2**30:.0f} are taken): use {instead}."
+        )

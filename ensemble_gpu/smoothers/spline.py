@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_integer, check_not_negative, check_real
 from ensemble_gpu.model.spline import SplineModel, natural, root_of_roughness, second_derivatives
-from ensemble_gpu.smoothers.protocol import SmootherRows, Spectral, as_penalties
+from ensemble_gpu.smoothers.protocol import SmootherRows, Spectral, as_penalties, check_memory
 
 # Knots of a feature where one feature is fitted a round.
 FEW_KNOTS = 20
@@ -24,7 +24,8 @@ class Spline(BaseEstimator):
 
     N are the splines that are 1 at one knot and 0 at the others, Q their roughness, gamma the
     eigenvalues of Q against N' W N. With knots at all distinct values it is the smoothing spline.
-    X has one feature; with componentwise=True one feature is fitted a round.
+    X has one feature; with componentwise=True one feature is fitted a round, by a spline without
+    its mean, whose trace is one less.
 
     Parameters
     ----------
@@ -111,6 +112,7 @@ def decomposed(rows: SmootherRows, feature: int, n_knots: int | None) -> SplineB
     knots = _knots(where.host(x), n_knots)
     if len(knots) < 2:
         return None
+    check_memory(len(knots), "Spline(n_knots=1000)")
     span = knots[-1] - knots[0]
     units = (knots - knots[0]) / span
     N = _basis(x, knots, where)

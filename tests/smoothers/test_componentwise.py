@@ -167,9 +167,11 @@ def test_constant_columns_are_left_out():
         model = fitted(smoother, padded)
         assert model.feature_importances_[0] == 0.0
         assert model.feature_importances_.sum() == pytest.approx(1.0)
-    nothing = fitted(Linear(), np.ones((50, 2)), criterion="aicc")
+    tiny = fitted(Linear(), X * [1.0, 1e-30, 1e30, 1.0])
+    np.testing.assert_array_equal(tiny.chosen_, fitted(Linear()).chosen_)
+    nothing = fitted(Linear(), np.full((50, 2), 0.1), criterion="aicc")
     assert nothing.n_estimators_ == 0
-    np.testing.assert_allclose(nothing.predict(np.ones((3, 2))), Y.mean())
+    np.testing.assert_allclose(nothing.predict(np.full((3, 2), 0.1)), Y.mean())
 
 
 def test_cross_validation_chooses_rounds():

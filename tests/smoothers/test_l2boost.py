@@ -26,7 +26,7 @@ from ensemble_gpu.smoothers import (
     another_fit_helps,
     best_rounds,
 )
-from ensemble_gpu.smoothers.kernel import _exact, _low_rank, check_memory, median_distance
+from ensemble_gpu.smoothers.kernel import _exact, _low_rank, median_distance
 from ensemble_gpu.smoothers.protocol import SmootherRows
 from tests.estimators.checks import assert_checks_pass
 
@@ -440,8 +440,10 @@ def test_bad_matrices_and_weights_are_named():
         fitted(Spline(), np.ones((60, 1)))
     with pytest.raises(ValueError, match=r"not defined: after one round.*n_samples = 5"):
         fitted(KernelRidge(0.01, 1e-6), X[:5], Y[:5], learning_rate=1.0, criterion="aicc")
-    with pytest.raises(ValueError, match=r"needs 119 GiB.*rank=1000"):
-        check_memory(63_245)
+    many = np.linspace(0.0, 1.0, 63_245)[:, None]
+    for smoother, instead in ((KernelRidge(), "rank=1000"), (Spline(), "n_knots=1000")):
+        with pytest.raises(ValueError, match=f"63245 rows needs 119 GiB.*{instead}"):
+            fitted(smoother, many, many[:, 0])
     with pytest.raises(ValueError, match="sigma must be"):
         fitted(KernelRidge()).bias_variance(X, Y, -1.0)
 

@@ -26,6 +26,7 @@ from ensemble_gpu import (
     RandomForestClassifier,
     RandomForestRegressor,
     RidgeRegressor,
+    regularization_path,
 )
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.kernels import cuda as engine_files
@@ -150,6 +151,13 @@ def estimator_work(estimator: Any, put: Any) -> list[Any]:
     return [getattr(model, name)(placed[0]) for name in asked]
 
 
+def path_work(dictionary: str, put: Any) -> list[Any]:
+    X, y, weights = data(3)
+    rows = put(np.nan_to_num(X))
+    path = regularization_path(rows, put(weights + y), dictionary=dictionary, max_knots=10)
+    return [path.model(alpha=float(path.alphas[-1]))(rows)]
+
+
 def strict(array: np.ndarray) -> Any:
     return array_api_strict.asarray(array, device=DEVICE)
 
@@ -186,6 +194,8 @@ def calls() -> dict[str, set[str]]:
             tree_work(estimator, case, strict)
         for estimator in OF_CALLS:
             estimator_work(estimator, strict)
+        for dictionary in ("stumps", "features"):
+            path_work(dictionary, strict)
     return noted
 
 
