@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.impurity import impurity
     from ensemble_gpu.model.rules import rules
     from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
+    from ensemble_gpu.paths.path import Path, regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __version__ = "0.1.0"
@@ -37,9 +39,11 @@ _HOME = {
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
+    "L2BoostRegressor": "ensemble_gpu.smoothers.l2boost",
     "LinearClassifier": "ensemble_gpu.linear.classifier",
     "NeighboursClassifier": "ensemble_gpu.neighbours.estimators",
     "NeighboursRegressor": "ensemble_gpu.neighbours.estimators",
+    "Path": "ensemble_gpu.paths.path",
     "ProgressBar": "ensemble_gpu.boosting.watching",
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
@@ -49,6 +53,7 @@ _HOME = {
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "regularization_path": "ensemble_gpu.paths.path",
     "rules": "ensemble_gpu.model.rules",
     "use_engine": "ensemble_gpu.kernels.select",
 }
@@ -63,9 +68,11 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
+    "L2BoostRegressor",
     "LinearClassifier",
     "NeighboursClassifier",
     "NeighboursRegressor",
+    "Path",
     "ProgressBar",
     "RandomForestClassifier",
     "RandomForestRegressor",
@@ -76,6 +83,7 @@ __all__ = [
     "export_text",
     "impurity",
     "plot_tree",
+    "regularization_path",
     "rules",
     "use_engine",
 ]

@@ -15,6 +15,7 @@ from ensemble_gpu.diagnostics import (
     staged_errors,
     training_error_bound,
 )
+from ensemble_gpu.model.spline import Shape
 from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, class_colours, pyplot, tidy
 
 LOSS = "loss"
@@ -236,7 +237,7 @@ def plot_shape_functions(
 
     Parameters
     ----------
-    estimator : a fitted AdaBoostClassifier
+    estimator : a fitted model of stumps, or L2BoostRegressor with componentwise=True
     features : columns to draw; None: the `n_features` most important
     n_features : int
     X : rows; where given, their central 99 % set the width of a panel and their density is
@@ -274,8 +275,11 @@ def plot_shape_functions(
 
 
 def _draw_shape(ax: Any, estimator: Any, feature: int, x: np.ndarray | None) -> None:
-    """Steps of one table over the range of the data, or of the thresholds."""
+    """Steps of one table over the range of the data, or of the thresholds; a spline as a curve."""
     table = estimator.model_.shape_function(feature)
+    if isinstance(table, Shape):
+        _draw_spline(ax, table, x)
+        return
     finite = table.thresholds[np.isfinite(table.thresholds)]
     low, high = _range(finite, x)
     inner = finite[(finite > low) & (finite < high)]
@@ -288,6 +292,17 @@ def _draw_shape(ax: Any, estimator: Any, feature: int, x: np.ndarray | None) -> 
         ax.stairs(values[:, k], edges, baseline=None, color=colour, linewidth=1.4, label=name)
         if table.missing[k] != 0.0:
             ax.axhline(table.missing[k], color=colour, linestyle=":", linewidth=1.0)
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    ax.set_xlim(low, high)
+    if x is not None:
+        _draw_density(ax, x[(x >= low) & (x <= high)])
+    tidy(ax)
+
+
+def _draw_spline(ax: Any, shape: Shape, x: np.ndarray | None) -> None:
+    low, high = _range(shape.knots, x)
+    at = np.linspace(low, high, 201)
+    ax.plot(at, shape(at), color=class_colours(1)[0], linewidth=1.4, label="F")
     ax.axhline(0.0, color=GREY, linewidth=0.7)
     ax.set_xlim(low, high)
     if x is not None:

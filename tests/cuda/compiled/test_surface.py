@@ -19,16 +19,19 @@ from ensemble_gpu import (
     BoostingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    L2BoostRegressor,
     LinearClassifier,
     NeighboursClassifier,
     NeighboursRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
     RidgeRegressor,
+    regularization_path,
 )
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.kernels import cuda as engine_files
 from ensemble_gpu.learners import Neighbours, Ridge
+from ensemble_gpu.smoothers import KernelRidge, Linear, Spline
 from tests.boosters import plain
 
 DEVICE = array_api_strict.Device("device1")
@@ -80,6 +83,10 @@ OF_CALLS: list[Any] = [
     NeighboursClassifier(3),
     NeighboursRegressor(3, standardise=True),
     RidgeRegressor(),
+    L2BoostRegressor(KernelRidge(), n_estimators=5, criterion=None),
+    L2BoostRegressor(KernelRidge(rank=10), n_estimators=5, criterion=None),
+    L2BoostRegressor(Linear(), componentwise=True, n_estimators=5, criterion=None),
+    L2BoostRegressor(Spline(), componentwise=True, n_estimators=5, criterion=None),
     BoostingRegressor("huber", estimator=Ridge(), n_estimators=3),
     BoostingClassifier(estimator=Neighbours(3), n_estimators=3),
     BoostingClassifier(estimator=DecisionTreeRegressor(max_depth=2), n_estimators=3),
@@ -144,6 +151,13 @@ def estimator_work(estimator: Any, put: Any) -> list[Any]:
     return [getattr(model, name)(placed[0]) for name in asked]
 
 
+def path_work(dictionary: str, put: Any) -> list[Any]:
+    X, y, weights = data(3)
+    rows = put(np.nan_to_num(X))
+    path = regularization_path(rows, put(weights + y), dictionary=dictionary, max_knots=10)
+    return [path.model(alpha=float(path.alphas[-1]))(rows)]
+
+
 def strict(array: np.ndarray) -> Any:
     return array_api_strict.asarray(array, device=DEVICE)
 
@@ -180,6 +194,8 @@ def calls() -> dict[str, set[str]]:
             tree_work(estimator, case, strict)
         for estimator in OF_CALLS:
             estimator_work(estimator, strict)
+        for dictionary in ("stumps", "features"):
+            path_work(dictionary, strict)
     return noted
 
 
@@ -232,7 +248,7 @@ def test_decompositions_and_partitions_exist_in_cupy() -> None:
     """They are no functions of the standard's main namespace."""
     cupy_namespace = pytest.importorskip("array_api_compat.cupy")
     assert "full_matrices" in inspect.signature(cupy_namespace.linalg.svd).parameters
-    assert hasattr(cupy_namespace.linalg, "solve")
+    assert {"solve", "eigh", "trace"} <= set(dir(cupy_namespace.linalg))
     assert {"kth", "axis"} <= set(inspect.signature(cupy_namespace.partition).parameters)
 
 

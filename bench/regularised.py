@@ -1,0 +1,148 @@
+"""Boosting as regularised regression: `python -m bench.regularised [--only PART]`.
+
+    columns   L2BoostRegressor(Linear(), componentwise=True), 5,000 rounds with df, beside a NumPy
+              loop of one product A' r a round without df
+    kernel    KernelRidge at n = 4,000: all k up to 1,000 for ten ridges, beside one eigh
+    path      200 knots over all stumps of 10,000 x 28 rows, beside scikit-learn's lars_path on the
+              explicit matrix; peak memory of each beyond X in a second run
+
+Processor time of all threads, so set OPENBLAS_NUM_THREADS=1 where others are busy: threads of BLAS
+that wait count too. Contestants run in turn, the least of several runs. Prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import lars_path
+
+from bench.markdown import seconds, table
+from ensemble_gpu import L2BoostRegressor, regularization_path
+from ensemble_gpu.smoothers import KernelRidge, Linear
+
+Line = list[str]
+# The loop of one product a round is run for so small a share of the rounds.
+SHARE = 25
+
+
+def _timed(work: Callable[[], Any]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def _contest(
+    title: str, ours: Callable[[], Any], theirs: Callable[[], Any], repeats: int, factor: int = 1
+) -> Line:
+    """The other's time is multiplied by `factor`."""
+    times = [(_timed(ours), factor * _timed(theirs)) for _ in range(repeats)]
+    own, other = (min(column) for column in zip(*times, strict=True))
+    return [title, seconds(own), seconds(other), f"{other / own:.2f}"]
+
+
+def _pursuit(X: np.ndarray, y: np.ndarray, rounds: int, rate: float) -> np.ndarray:
+    A = X - X.mean(axis=0)
+    norms = (A * A).sum(axis=0)
+    b, r = np.zeros(A.shape[1]), y - y.mean()
+    for _ in range(rounds):
+        c = A.T @ r
+        j = int(np.argmax(c * c / norms))
+        step = rate * c[j] / norms[j]
+        b[j] += step
+        r = r - step * A[:, j]
+    return b
+
+
+def columns(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    lines = []
+    for n, p, rounds in ((10_000, 200, 5_000), (100_000, 200, 5_000)):
+        X = rng.normal(size=(n, p)) + rng.normal(size=(n, 1))
+        y = X[:, :30] @ rng.normal(size=30) + rng.normal(size=n)
+        ours = L2BoostRegressor(
+            Linear(), componentwise=True, n_estimators=rounds, criterion=None, learning_rate=0.1
+        )
+
+        def fit(ours: Any = ours, X: Any = X, y: Any = y) -> Any:
+            return ours.fit(X, y)
+
+        def loop(X: Any = X, y: Any = y, few: int = rounds // SHARE) -> Any:
+            return _pursuit(X, y, few, 0.1)
+
+        title = f"{n:,} x {p}, {rounds:,} rounds with df"
+        lines.append(_contest(title, fit, loop, repeats, SHARE))
+    return lines
+
+
+def kernel(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(4_000, 3))
+    y = np.sin(6.0 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=4_000)
+    ridges = np.geomspace(0.01, 100.0, 10)
+    ours = L2BoostRegressor(
+        KernelRidge(0.3, list(ridges)), n_estimators=1_000, learning_rate=0.5, criterion="gcv"
+    )
+    apart = ((X[:, None, :] - X[None]) ** 2).sum(axis=2)
+    K = np.exp(-apart / (2.0 * 0.09))
+    title = "kernel ridge, n = 4,000: 1,000 rounds, 10 ridges; one eigh"
+    return [_contest(title, lambda: ours.fit(X, y), lambda: np.linalg.eigh(K), repeats)]
+
+
+def path(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(10_000, 28))
+    y = X[:, 0] + np.sin(2.0 * X[:, 1]) + X[:, 2] * X[:, 2] + rng.normal(size=10_000)
+
+    def ours() -> Any:
+        return regularization_path(X, y, intercept="mean", max_knots=200)
+
+    def theirs() -> Any:
+        A = _stumps(X)
+        return lars_path(A, y - y.mean(), method="lasso", max_iter=199, Gram=None, copy_X=False)
+
+    alphas = theirs()[0]
+    off = np.abs(alphas - ours().alphas[: len(alphas)]).max()
+    title = f"path of 200 knots; lars_path (alphas differ by {off:.1e})"
+    peaks = [_peak(work) for work in (ours, theirs)]
+    sizes = [f"{peak / 2**20:.0f} MiB" for peak in peaks]
+    memory = ["the same: peak memory beyond X", *sizes, f"{peaks[1] / peaks[0]:.1f}"]
+    return [_contest(title, ours, theirs, repeats), memory]
+
+
+def _stumps(X: np.ndarray) -> np.ndarray:
+    """The explicit dictionary of the same thresholds, [n, 7112]."""
+    found = regularization_path(X, X[:, 0], intercept="mean", max_knots=1).dictionary
+    columns = np.empty((len(X), len(found.feature)), order="F")
+    for j, (f, t) in enumerate(zip(found.feature, found.threshold, strict=True)):
+        columns[:, j] = np.where(X[:, f] > t, 1.0, -1.0)
+    return columns
+
+
+def _peak(work: Callable[[], Any]) -> int:
+    tracemalloc.start()
+    work()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+PARTS = {"columns": columns, "kernel": kernel, "path": path}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=PARTS)
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    chosen = [given.only] if given.only else list(PARTS)
+    lines = [line for name in chosen for line in PARTS[name](given.repeats)]
+    print(table(["what", "ours", "the other", "the other / ours"], lines))
+
+
+if __name__ == "__main__":
+    main()
