@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.export import export_text
     from ensemble_gpu.model.forest import Forest
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.selection.cross_validation import cross_validate
+    from ensemble_gpu.selection.thresholds import ThresholdClassifier, choose_threshold
+    from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 __version__ = "0.1.0"
@@ -36,9 +39,13 @@ _HOME = {
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RoundInfo": "ensemble_gpu.boosting.watching",
+    "ThresholdClassifier": "ensemble_gpu.selection.thresholds",
     "TqdmBar": "ensemble_gpu.boosting.watching",
+    "choose_threshold": "ensemble_gpu.selection.thresholds",
+    "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
@@ -56,10 +63,14 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RoundInfo",
+    "ThresholdClassifier",
     "TqdmBar",
     "__version__",
+    "choose_threshold",
+    "cross_validate",
     "export_text",
     "plot_tree",
+    "tune",
     "use_engine",
 ]
 

@@ -32,6 +32,7 @@ from ensemble_gpu.metrics.named import (
     REGRESSION,
     Metric,
     metric_named,
+    metric_value,
 )
 from ensemble_gpu.metrics.numbers import mae, mse, poisson_deviance, quantile_loss, r2, rmse
 from ensemble_gpu.metrics.probabilities import (
@@ -73,6 +74,7 @@ __all__ = [
     "mae",
     "matthews",
     "metric_named",
+    "metric_value",
     "mse",
     "poisson_deviance",
     "precision",

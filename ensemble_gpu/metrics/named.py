@@ -7,6 +7,7 @@ probabilities [n, K]; for numbers both are [n].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -98,3 +99,17 @@ def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
             f"float; got {name!r}. Aliases: {also}."
         )
     return found
+
+
+def metric_value(answer: Any) -> float:
+    """What a user's metric returned, as a number; an error that names `metric` where it is none."""
+    wrong = f"metric must return a number; got {answer!r}."
+    if isinstance(answer, str):
+        raise TypeError(wrong)
+    try:
+        value = float(answer)
+    except (TypeError, ValueError) as error:
+        raise TypeError(wrong) from error
+    if math.isnan(value):
+        raise ValueError(wrong)
+    return value
