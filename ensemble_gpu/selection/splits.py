@@ -76,9 +76,10 @@ def make_folds(
     folds = [_checked(pair, i, n) for i, pair in enumerate(pairs)]
     if not folds:
         raise ValueError("cv must have at least one fold; got none.")
+    classes, index = np.unique(labels, return_inverse=True)
     for i, fold in enumerate(folds):
         if stratified:
-            _check_classes(fold, i, labels)
+            _check_classes(fold, i, classes, index)
         if groups is not None:
             _check_groups(fold, i, groups)
     return folds
@@ -139,11 +140,11 @@ def _checked(pair: Any, i: int, n: int) -> Fold:
     return Fold(train, test)
 
 
-def _check_classes(fold: Fold, i: int, labels: np.ndarray) -> None:
-    missing = set(np.unique(labels).tolist()) - set(np.unique(labels[fold.train]).tolist())
+def _check_classes(fold: Fold, i: int, classes: np.ndarray, index: np.ndarray) -> None:
+    missing = classes[np.bincount(index[fold.train], minlength=len(classes)) == 0].tolist()
     if missing:
         raise ValueError(
-            f"cv[{i}]: no row to train on has label {sorted(missing, key=str)!r}; every fold must "
+            f"cv[{i}]: no row to train on has label {missing!r}; every fold must "
             "train on all labels. Use fewer folds, or folds that are stratified."
         )
 
