@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.forest import Forest
     from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.selection.cross_validation import cross_validate
-    from ensemble_gpu.selection.thresholds import ThresholdClassifier, choose_threshold
     from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -39,9 +38,7 @@ _HOME = {
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RoundInfo": "ensemble_gpu.boosting.watching",
-    "ThresholdClassifier": "ensemble_gpu.selection.thresholds",
     "TqdmBar": "ensemble_gpu.boosting.watching",
-    "choose_threshold": "ensemble_gpu.selection.thresholds",
     "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "plot_tree": "ensemble_gpu.plotting.tree",
@@ -63,10 +60,8 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "RoundInfo",
-    "ThresholdClassifier",
     "TqdmBar",
     "__version__",
-    "choose_threshold",
     "cross_validate",
     "export_text",
     "plot_tree",

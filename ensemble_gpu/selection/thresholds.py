@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import is_array, locate
+from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.metrics.areas import groups
 from ensemble_gpu.metrics.reading import read_ranked
 from ensemble_gpu.selection.cross_validation import cross_validate
@@ -158,6 +159,7 @@ class ThresholdClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        check_seed(self.random_state)
         given = {"cost_fp": self.cost_fp, "cost_fn": self.cost_fn, "max_fpr": self.max_fpr}
         rule = self.rule
         if self.threshold is not None:

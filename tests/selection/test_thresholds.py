@@ -10,10 +10,9 @@ import pytest
 from ensemble_gpu import (
     AdaBoostClassifier,
     DecisionTreeClassifier,
-    ThresholdClassifier,
-    choose_threshold,
     cross_validate,
 )
+from ensemble_gpu.selection import ThresholdClassifier, choose_threshold
 from tests.metrics.places import WHERE
 from tests.metrics.test_ranking import SCORES, WEIGHTS
 from tests.metrics.test_ranking import Y as LABELS
@@ -101,6 +100,9 @@ BAD = {
     "takes one vector of scores": lambda: choose_threshold(Y, X.T, "f1"),
     "needs rows of two classes": lambda: choose_threshold(np.ones(240), X[:, 0], "f1"),
     "needs no rule, cost or max_fpr": lambda: ThresholdClassifier(ADA, 0.5, rule="f1").fit(X, Y),
+    "random_state must be None, an integer": lambda: ThresholdClassifier(ADA, random_state="a").fit(
+        X, Y
+    ),
     "threshold must be a number": lambda: ThresholdClassifier(ADA, "half").fit(X, Y),
     "is for two classes; y holds 3": lambda: ThresholdClassifier(
         AdaBoostClassifier(n_estimators=2), 0.5
