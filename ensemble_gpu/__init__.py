@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
     from ensemble_gpu.paths.path import Path, regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.selection.cross_validation import cross_validate
+    from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
     from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -50,11 +52,13 @@ _HOME = {
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
+    "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
     "regularization_path": "ensemble_gpu.paths.path",
     "rules": "ensemble_gpu.model.rules",
+    "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
 }
 
@@ -80,11 +84,13 @@ __all__ = [
     "RoundInfo",
     "TqdmBar",
     "__version__",
+    "cross_validate",
     "export_text",
     "impurity",
     "plot_tree",
     "regularization_path",
     "rules",
+    "tune",
     "use_engine",
 ]
 

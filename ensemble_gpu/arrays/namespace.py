@@ -120,8 +120,8 @@ def to_numpy(x: Any) -> np.ndarray:
     return np.asarray(x)
 
 
-def check_same_place(where: Where, **others: Any) -> None:
-    """Raise where an array of another namespace or device is mixed with X.
+def check_same_place(where: Where, of: str = "X", /, **others: Any) -> None:
+    """Raise where an array of another namespace or device is mixed with X, or what `of` names.
 
     Lists, frames and None have no device and pass.
     """
@@ -135,7 +135,7 @@ def check_same_place(where: Where, **others: Any) -> None:
             continue
         if there.xp is not where.xp or str(there.device) != str(where.device):
             raise ValueError(
-                f"X and {name} must be of one array library on one device; X is {where}, "
-                f"{name} is {there}. Move {name} to where X is (or X to where {name} is) before "
-                "the call: nothing is moved silently."
+                f"{of} and {name} must be of one array library on one device; {of} is {where}, "
+                f"{name} is {there}. Move {name} to where {of} is (or {of} to where {name} is) "
+                "before the call: nothing is moved silently."
             )

@@ -8,7 +8,6 @@ The first metric of the last set decides early stopping, unless `stop_on` of fit
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.estimators.reading import GivenRows
-from ensemble_gpu.metrics import Metric, metric_named
+from ensemble_gpu.metrics import Metric, metric_named, metric_value
 
 LOSS = "loss"
 # What the only set is called: given as X_val, or held out.
@@ -74,20 +73,6 @@ def _watched(one: Any, given: Any, task: str) -> Watched:
     name = getattr(one, "__name__", type(one).__name__)
     greater = getattr(one, "greater_is_better", False) is True
     return Watched("metric" if name == "<lambda>" else name, greater, one)
-
-
-def metric_value(answer: Any) -> float:
-    """What a user's metric returned, as a number; an error that names `metric` where it is none."""
-    wrong = f"metric must return a number; got {answer!r}."
-    if isinstance(answer, str):
-        raise TypeError(wrong)
-    try:
-        value = float(answer)
-    except (TypeError, ValueError) as error:
-        raise TypeError(wrong) from error
-    if math.isnan(value):
-        raise ValueError(wrong)
-    return value
 
 
 class Evaluation:

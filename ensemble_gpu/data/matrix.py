@@ -96,16 +96,22 @@ def bin_matrix(
     layout: Layout | None,
     max_bins: int | None,
     n_categories: Mapping[int, int] = MappingProxyType({}),
+    gaps: list[np.ndarray] | None = None,
 ) -> BinnedMatrix:
     """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes.
 
-    No layout: for trees. X is an array of the engine, or a sparse matrix.
+    No layout: for trees. X is an array of the engine, or a sparse matrix. No gaps: those of
+    the rows themselves.
     """
-    if is_sparse(X):
-        gaps = sparse_gaps(X, engine.where.host(engine.adopt(rows)), max_bins)
-    else:
-        gaps = engine.gaps(X, rows, max_bins)
+    gaps = gaps_of(engine, X, rows, max_bins) if gaps is None else list(gaps)
     for f, n in n_categories.items():
         gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)
     edges = edges_of(gaps)
     return BinnedMatrix(engine.encode(X, edges, rows, layout), edges, gaps)
+
+
+def gaps_of(engine: Engine, X: Any, rows: Any, max_bins: int | None) -> list[np.ndarray]:
+    """The gaps between values that the rows are binned at, a feature each [2, edges]."""
+    if is_sparse(X):
+        return sparse_gaps(X, engine.where.host(engine.adopt(rows)), max_bins)
+    return engine.gaps(X, rows, max_bins)

@@ -96,12 +96,14 @@ def bin_rows(
     *,
     n_ranges: int | None,
     keyed: bool = False,
+    gaps: list[np.ndarray] | None = None,
 ) -> Binned:
     """Bin the rows that take part (None: all); a category has a code of its own.
 
     The target of 2 or more ranges is a class, and each class becomes a range of rows. One range
     holds all rows in their own order. None is for trees: their own order, and the codes are laid
-    out to be read row by row. `keyed`: with the rows' keys, for fits that draw rows.
+    out to be read row by row. `keyed`: with the rows' keys, for fits that draw rows. `gaps` are
+    what bins are cut at (None: found from the rows that take part).
     """
     where = locate(rows.X)
 
@@ -109,7 +111,7 @@ def bin_rows(
         at = order
         if at is None:
             at = where.xp.arange(rows.X.shape[0], device=where.device)
-        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes())
+        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes(), gaps)
 
     return bin_by(engine, rows, keep, made, categories, n_ranges=n_ranges, keyed=keyed)
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
 from ensemble_gpu.arrays.sparse import is_sparse
+from ensemble_gpu.data.bins import SharedBins
 from ensemble_gpu.data.frames import check_columns
 from ensemble_gpu.data.validation import (
     check_finite,
@@ -46,6 +47,9 @@ class ArrayEstimator(BaseEstimator):
     # Fitted and called with arrays of any library and device (model/committee.py asks).
     takes_any_array = True
 
+    # Bins that this fit shares with others.
+    _bins: SharedBins | None = None
+
     # What `missing` may be.
     _missing_options: tuple[str, ...] = ("abstain", "learn", "error")
 
@@ -54,6 +58,15 @@ class ArrayEstimator(BaseEstimator):
         tags.input_tags.allow_nan = self.missing != "error"
         tags.input_tags.sparse = True
         return tags
+
+    @contextmanager
+    def _sharing(self, bins: SharedBins | None) -> Iterator[None]:
+        """Fits inside the block cut features at the bins given (None: at those of their rows)."""
+        self._bins = bins
+        try:
+            yield
+        finally:
+            del self._bins
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

@@ -4,6 +4,7 @@
                      features are categories
     read_validation  the same for the rows of a validation loss
     Reading.encoded  codes in place of categories, learnt from the rows that take part
+    shared_bins      bins of all rows, for several fits on some of them
     training_data    -> TrainingData: encoded rows, and the engine that trains on them
 
 `home` is where the user's X came from, and where results go. `where` is where the work is done: the
@@ -21,17 +22,22 @@ from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
+from ensemble_gpu.data.bins import SharedBins
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_rows, order_rows
 from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.select import engine_for
 
 
 class Reader(Protocol):
     """What the reader needs of an estimator."""
 
     device: str | None
+    n_jobs: int | None
+    max_bins: int | None
+    _bins: SharedBins | None
 
     def _device_of_rows(self) -> str | None:
         """`device`, as far as it may move rows to a GPU."""
@@ -69,6 +75,7 @@ class Reading:
     chosen: Chosen
     where: Where
     home: Where
+    bins: SharedBins | None = None
 
     def seen_by(self, engine: Engine) -> Reading:
         """The same memory, as arrays that the engine takes."""
@@ -93,12 +100,14 @@ class TrainingData:
     keep: Any | None
     categories: Categories
     where: Where
+    bins: SharedBins | None = None
 
     def binned(self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The rows that take part, binned (data/rows.py)."""
+        gaps = None if self.bins is None else self.bins.gaps(max_bins)
         return bin_rows(
             self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,
-            keyed=keyed,
+            keyed=keyed, gaps=gaps,
         )  # fmt: skip
 
     def ordered(self, *, keyed: bool = False) -> OrderedRows:
@@ -146,7 +155,21 @@ def read(estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any 
         offset = check_offset(offset, X.shape[0], n_outputs, where, "init_score")
     rows = _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
-    return Reading(rows, keep, chosen, locate(rows.X), home)
+    return Reading(rows, keep, chosen, locate(rows.X), home, estimator._bins)
+
+
+def shared_bins(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> SharedBins:
+    """Bins of all rows that take part, for fits on some of them (`ArrayEstimator._sharing`)."""
+    reading = read(estimator, X, y, sample_weight)
+    engine = engine_for(reading.where, estimator.n_jobs)
+    reading = reading.seen_by(engine)
+    rows, _ = reading.encoded(estimator.max_bins)
+    xp = reading.where.xp
+    if reading.keep is None:
+        at = xp.arange(rows.X.shape[0], device=reading.where.device)
+    else:
+        at = xp.nonzero(reading.keep)[0]
+    return SharedBins(engine, rows.X, at)
 
 
 def read_validation(estimator: ValidationReader, given: GivenRows, training: Reading) -> Rows:
@@ -173,7 +196,7 @@ def read_validation(estimator: ValidationReader, given: GivenRows, training: Rea
 def training_data(reading: Reading, engine: Engine, max_bins: Any) -> TrainingData:
     """What the engine trains on, of rows that it sees already."""
     rows, categories = reading.encoded(max_bins)
-    return TrainingData(engine, rows, reading.keep, categories, reading.where)
+    return TrainingData(engine, rows, reading.keep, categories, reading.where, reading.bins)
 
 
 def encoded_by(categories: Categories, rows: Rows, where: Where) -> Rows:

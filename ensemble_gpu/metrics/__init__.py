@@ -1,95 +1,90 @@
-"""Metrics by name: what predictions are worth, computed where the arrays live.
+"""What predictions are worth, computed where the arrays live; names and directions of metrics.
 
-A metric is a function(y, prediction, weights) -> float of arrays of one namespace and device;
-`weights` is None or [n]. For classes y is the index of each row's class and the prediction are
-probabilities [n, K]; for numbers both are [n].
+of scores          roc_auc, roc_auc_interval, compare_roc_auc, average_precision, roc_curve,
+                   roc_convex_hull, precision_recall_curve
+of labels          confusion_matrix, accuracy, error, balanced_accuracy, precision, recall,
+                   f_score, matthews
+of probabilities   log_loss, brier, calibration_curve
+of numbers         mse, rmse, mae, r2, quantile_loss, poisson_deviance
 """
 
-from __future__ import annotations
+from ensemble_gpu.metrics.curves import (
+    PrecisionRecallCurve,
+    RocCurve,
+    precision_recall_curve,
+    roc_convex_hull,
+    roc_curve,
+)
+from ensemble_gpu.metrics.decisions import (
+    accuracy,
+    balanced_accuracy,
+    confusion_matrix,
+    error,
+    f_score,
+    matthews,
+    precision,
+    recall,
+)
+from ensemble_gpu.metrics.named import (
+    ALIASES,
+    CLASSIFICATION,
+    METRICS,
+    REGRESSION,
+    Metric,
+    metric_named,
+    metric_value,
+)
+from ensemble_gpu.metrics.numbers import mae, mse, poisson_deviance, quantile_loss, r2, rmse
+from ensemble_gpu.metrics.probabilities import (
+    CalibrationCurve,
+    brier,
+    calibration_curve,
+    log_loss,
+)
+from ensemble_gpu.metrics.ranking import (
+    AreaDifference,
+    AreaInterval,
+    average_precision,
+    compare_roc_auc,
+    roc_auc,
+    roc_auc_interval,
+)
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
-from ensemble_gpu.metrics import classification as classes
-from ensemble_gpu.metrics import regression as numbers
-
-CLASSIFICATION, REGRESSION = "classification", "regression"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A named function with its direction; one that `ranks` also takes scores [n] of two classes.
-
-    Scores tell rows apart whose probabilities round to the same number.
-    """
-
-    name: str
-    function: Callable[[Any, Any, Any], float]
-    greater_is_better: bool = False
-    ranks: bool = False
-
-
-def _table(*metrics: Metric) -> dict[str, Metric]:
-    return {metric.name: metric for metric in metrics}
-
-
-METRICS: dict[str, dict[str, Metric]] = {
-    CLASSIFICATION: _table(
-        Metric("log_loss", classes.log_loss),
-        Metric("roc_auc", classes.roc_auc, greater_is_better=True, ranks=True),
-        Metric("error", classes.error),
-        Metric("accuracy", classes.accuracy, greater_is_better=True),
-        Metric("balanced_accuracy", classes.balanced_accuracy, greater_is_better=True),
-        Metric("brier", classes.brier),
-    ),
-    REGRESSION: _table(
-        Metric("rmse", numbers.rmse),
-        Metric("mse", numbers.mse),
-        Metric("mae", numbers.mae),
-        Metric("mape", numbers.mape),
-        Metric("r2", numbers.r2, greater_is_better=True),
-        Metric("poisson_deviance", numbers.poisson_deviance),
-    ),
-}
-# What scikit-learn, LightGBM and XGBoost call them.
-ALIASES: dict[str, dict[str, str]] = {
-    CLASSIFICATION: {
-        "auc": "roc_auc",
-        "logloss": "log_loss",
-        "binary_logloss": "log_loss",
-        "multi_logloss": "log_loss",
-        "cross_entropy": "log_loss",
-        "zero_one_loss": "error",
-        "binary_error": "error",
-        "multi_error": "error",
-        "brier_score": "brier",
-    },
-    REGRESSION: {
-        "root_mean_squared_error": "rmse",
-        "mean_squared_error": "mse",
-        "squared_error": "mse",
-        "l2": "mse",
-        "mean_absolute_error": "mae",
-        "absolute_error": "mae",
-        "l1": "mae",
-        "mean_absolute_percentage_error": "mape",
-        "mean_poisson_deviance": "poisson_deviance",
-    },
-}
-
-__all__ = ["ALIASES", "CLASSIFICATION", "METRICS", "Metric", "REGRESSION", "metric_named"]
-
-
-def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
-    """The metric of a name or alias; `others` are names that the caller knows besides."""
-    named, aliases = METRICS[task], ALIASES[task]
-    found = named.get(aliases.get(name, name))
-    if found is None:
-        allowed = ", ".join(map(repr, [*others, *named]))
-        also = ", ".join(f"{alias!r} ({own!r})" for alias, own in aliases.items())
-        raise ValueError(
-            f"metric must be one of {allowed} for {task}, or a callable metric(y, prediction) -> "
-            f"float; got {name!r}. Aliases: {also}."
-        )
-    return found
+__all__ = [
+    "ALIASES",
+    "AreaDifference",
+    "AreaInterval",
+    "CLASSIFICATION",
+    "CalibrationCurve",
+    "METRICS",
+    "Metric",
+    "PrecisionRecallCurve",
+    "REGRESSION",
+    "RocCurve",
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "brier",
+    "calibration_curve",
+    "compare_roc_auc",
+    "confusion_matrix",
+    "error",
+    "f_score",
+    "log_loss",
+    "mae",
+    "matthews",
+    "metric_named",
+    "metric_value",
+    "mse",
+    "poisson_deviance",
+    "precision",
+    "precision_recall_curve",
+    "quantile_loss",
+    "r2",
+    "recall",
+    "rmse",
+    "roc_auc",
+    "roc_auc_interval",
+    "roc_convex_hull",
+    "roc_curve",
+]

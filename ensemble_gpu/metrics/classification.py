@@ -8,6 +8,15 @@ import numpy as np
 
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.metrics.areas import one_area, step_area
+from ensemble_gpu.metrics.tables import (
+    correlation,
+    counted,
+    f_by_class,
+    precision_by_class,
+    recall_by_class,
+    usual_mean,
+)
 
 
 def _own(index: Any, p: Any, where: Where) -> Any:
@@ -27,7 +36,9 @@ def log_loss(index: Any, p: Any, weights: Any | None) -> float:
     where = locate(p)
     xp = where.xp
     tiny = where.full(float(xp.finfo(p.dtype).smallest_normal), p.dtype)
-    own = xp.sum(p * _own(index, p, where), axis=1)
+    n, K = p.shape
+    at = xp.arange(n, dtype=xp.int64, device=where.device) * K + xp.astype(index, xp.int64)
+    own = xp.take(xp.reshape(p, (-1,)), at)
     return weighted_mean(-xp.log(xp.maximum(own, tiny)), weights, where)
 
 
@@ -70,14 +81,12 @@ def roc_auc(index: Any, p: Any, weights: Any | None) -> float:
     left out.
     """
     where = locate(p)
-    xp = where.xp
     if p.ndim == 1 or p.shape[1] == 2:
         classes, columns = [1], [p if p.ndim == 1 else p[:, 1]]
     else:
         classes, columns = list(range(p.shape[1])), [p[:, k] for k in range(p.shape[1])]
-    w = xp.ones_like(columns[0]) if weights is None else weights / xp.max(weights)
     areas = [
-        _area(xp.astype(index == k, xp.float64), scores, w, where)
+        one_area(index == k, scores, weights, where)
         for k, scores in zip(classes, columns, strict=True)
     ]
     known = [area for area in areas if area is not None]
@@ -88,21 +97,48 @@ def roc_auc(index: Any, p: Any, weights: Any | None) -> float:
     return float(np.mean(known))
 
 
-def _area(positive: Any, scores: Any, w: Any, where: Where) -> float | None:
-    """Mean of [s_i > s_j] + [s_i = s_j] / 2 over pairs, i positive, j negative, by w_i w_j.
+def average_precision(index: Any, p: Any, weights: Any | None) -> float:
+    """sum_k (R_k - R_(k-1)) P_k over the thresholds; for K > 2 classes the mean over those held.
 
-    A positive row is above the weight of the negative ones before its first equal in the order of
-    the scores, and halfway above that of its equals. None where rows of a kind are missing.
+    p are scores [n] of class 1, or probabilities [n, K].
     """
-    xp = where.xp
-    order = xp.argsort(scores)
-    s, plus = xp.take(scores, order), xp.take(w * positive, order)
-    minus = xp.take(w * (1.0 - positive), order)
-    pairs = float(xp.sum(plus)) * float(xp.sum(minus))
-    if pairs == 0.0:
-        return None
-    none = where.zeros(1, xp.float64)
-    below = xp.concat([none, xp.cumulative_sum(minus, dtype=xp.float64)])
-    first = xp.take(below, xp.searchsorted(s, s, side="left"))
-    last = xp.take(below, xp.searchsorted(s, s, side="right"))
-    return float(xp.sum(plus * (0.5 * (first + last)))) / pairs
+    where = locate(p)
+    if p.ndim == 1 or p.shape[1] == 2:
+        columns = {1: p if p.ndim == 1 else p[:, 1]}
+    else:
+        columns = {k: p[:, k] for k in range(p.shape[1])}
+    held = {k: index == k for k in columns}
+    found = [
+        step_area(held[k], scores, weights, where)
+        for k, scores in columns.items()
+        if bool(where.xp.any(held[k]))
+    ]
+    if not found:
+        raise ValueError("metric 'average_precision' needs validation rows of the second class.")
+    return float(np.mean(found))
+
+
+def _table(index: Any, p: Any, weights: Any | None) -> np.ndarray:
+    where = locate(p)
+    predicted = where.xp.argmax(p, axis=1)
+    return where.host(counted(index, predicted, p.shape[1], weights, where))
+
+
+def precision(index: Any, p: Any, weights: Any | None) -> float:
+    """Share of the positive predictions that are right; the mean over more than two classes."""
+    return usual_mean(precision_by_class(_table(index, p, weights)))
+
+
+def recall(index: Any, p: Any, weights: Any | None) -> float:
+    """Share of the positive rows that are found; the mean over more than two classes."""
+    return usual_mean(recall_by_class(_table(index, p, weights)))
+
+
+def f1(index: Any, p: Any, weights: Any | None) -> float:
+    """2 TP / (2 TP + FP + FN); the mean over more than two classes."""
+    return usual_mean(f_by_class(_table(index, p, weights), 1.0))
+
+
+def matthews(index: Any, p: Any, weights: Any | None) -> float:
+    """The correlation of rows' and predicted classes."""
+    return correlation(_table(index, p, weights))

@@ -58,3 +58,11 @@ def poisson_deviance(y: Any, prediction: Any, weights: Any | None) -> float:
     ratio = xp.where(some, y / prediction, xp.ones_like(y))
     value = 2.0 * (y * xp.log(ratio) - y + prediction)
     return weighted_mean(value, weights, where)
+
+
+def quantile_loss(y: Any, prediction: Any, weights: Any | None, quantile: float) -> float:
+    """Mean of max(q (y - prediction), (q - 1) (y - prediction))."""
+    where = locate(prediction)
+    off = y - prediction
+    value = where.xp.maximum(quantile * off, (quantile - 1.0) * off)
+    return weighted_mean(value, weights, where)

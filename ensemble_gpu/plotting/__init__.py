@@ -1,4 +1,4 @@
-"""Pictures of fitted models; every function takes an `ax` and returns it. Needs matplotlib."""
+"""Pictures of models; every function takes an `ax` and returns it, displays keep it as `ax_`."""
 
 from ensemble_gpu.plotting.curves import (
     plot_history,
@@ -6,10 +6,20 @@ from ensemble_gpu.plotting.curves import (
     plot_margins,
     plot_shape_functions,
 )
+from ensemble_gpu.plotting.displays import (
+    CalibrationDisplay,
+    ConfusionDisplay,
+    PrecisionRecallDisplay,
+    RocDisplay,
+)
 from ensemble_gpu.plotting.formulas import plot_impurities, plot_losses
 from ensemble_gpu.plotting.tree import plot_tree
 
 __all__ = [
+    "CalibrationDisplay",
+    "ConfusionDisplay",
+    "PrecisionRecallDisplay",
+    "RocDisplay",
     "plot_history",
     "plot_impurities",
     "plot_learning_curve",

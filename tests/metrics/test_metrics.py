@@ -39,6 +39,14 @@ def theirs(name: str, y: np.ndarray, p: np.ndarray, w: np.ndarray | None) -> flo
         return peer.brier_score_loss(y, scores, sample_weight=w)
     if name == "balanced_accuracy":
         return peer.balanced_accuracy_score(y, predicted, sample_weight=w)
+    if name == "average_precision":
+        scores = p[:, 1] if len(labels) == 2 else p
+        return peer.average_precision_score(y, scores, sample_weight=w)
+    if name == "matthews":
+        return peer.matthews_corrcoef(y, predicted, sample_weight=w)
+    if name in ("precision", "recall", "f1"):
+        given = {"sample_weight": w, "average": "binary" if len(labels) == 2 else "macro"}
+        return getattr(peer, f"{name}_score")(y, predicted, **given)
     right = peer.accuracy_score(y, predicted, sample_weight=w)
     return {"accuracy": right, "error": 1.0 - right}[name]
 
@@ -114,9 +122,12 @@ def test_poisson_deviance_needs_positive_predictions():
         METRICS[REGRESSION]["poisson_deviance"].function(np.ones(3), np.zeros(3), None)
 
 
-def test_only_rightness_and_ranks_and_r2_are_better_when_greater():
+def test_losses_and_errors_are_better_when_smaller_and_the_rest_when_greater():
     greater = {m.name for of in METRICS.values() for m in of.values() if m.greater_is_better}
-    assert greater == {"roc_auc", "accuracy", "balanced_accuracy", "r2"}
+    assert greater == {
+        "roc_auc", "accuracy", "balanced_accuracy", "r2", "average_precision", "precision",
+        "recall", "f1", "matthews",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("task", [CLASSIFICATION, REGRESSION])

@@ -1,0 +1,115 @@
+"""Metrics by name, with their direction: those that estimators watch and choose by.
+
+A metric is a function(y, prediction, weights) -> float of arrays of one namespace and device;
+`weights` is None or [n]. For classes y is the index of each row's class and the prediction are
+probabilities [n, K]; for numbers both are [n].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ensemble_gpu.metrics import classification as classes
+from ensemble_gpu.metrics import regression as numbers
+
+CLASSIFICATION, REGRESSION = "classification", "regression"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named function with its direction; one that `ranks` also takes scores [n] of two classes.
+
+    Scores tell rows apart whose probabilities round to the same number.
+    """
+
+    name: str
+    function: Callable[[Any, Any, Any], float]
+    greater_is_better: bool = False
+    ranks: bool = False
+
+
+def _table(*metrics: Metric) -> dict[str, Metric]:
+    return {metric.name: metric for metric in metrics}
+
+
+METRICS: dict[str, dict[str, Metric]] = {
+    CLASSIFICATION: _table(
+        Metric("log_loss", classes.log_loss),
+        Metric("roc_auc", classes.roc_auc, greater_is_better=True, ranks=True),
+        Metric("error", classes.error),
+        Metric("accuracy", classes.accuracy, greater_is_better=True),
+        Metric("balanced_accuracy", classes.balanced_accuracy, greater_is_better=True),
+        Metric("brier", classes.brier),
+        Metric("average_precision", classes.average_precision, greater_is_better=True, ranks=True),
+        Metric("precision", classes.precision, greater_is_better=True),
+        Metric("recall", classes.recall, greater_is_better=True),
+        Metric("f1", classes.f1, greater_is_better=True),
+        Metric("matthews", classes.matthews, greater_is_better=True),
+    ),
+    REGRESSION: _table(
+        Metric("rmse", numbers.rmse),
+        Metric("mse", numbers.mse),
+        Metric("mae", numbers.mae),
+        Metric("mape", numbers.mape),
+        Metric("r2", numbers.r2, greater_is_better=True),
+        Metric("poisson_deviance", numbers.poisson_deviance),
+    ),
+}
+# What scikit-learn, LightGBM and XGBoost call them.
+ALIASES: dict[str, dict[str, str]] = {
+    CLASSIFICATION: {
+        "auc": "roc_auc",
+        "logloss": "log_loss",
+        "binary_logloss": "log_loss",
+        "multi_logloss": "log_loss",
+        "cross_entropy": "log_loss",
+        "zero_one_loss": "error",
+        "binary_error": "error",
+        "multi_error": "error",
+        "brier_score": "brier",
+        "auc_pr": "average_precision",
+        "f_score": "f1",
+    },
+    REGRESSION: {
+        "root_mean_squared_error": "rmse",
+        "mean_squared_error": "mse",
+        "squared_error": "mse",
+        "l2": "mse",
+        "mean_absolute_error": "mae",
+        "absolute_error": "mae",
+        "l1": "mae",
+        "mean_absolute_percentage_error": "mape",
+        "mean_poisson_deviance": "poisson_deviance",
+    },
+}
+
+
+def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
+    """The metric of a name or alias; `others` are names that the caller knows besides."""
+    named, aliases = METRICS[task], ALIASES[task]
+    found = named.get(aliases.get(name, name))
+    if found is None:
+        allowed = ", ".join(map(repr, [*others, *named]))
+        also = ", ".join(f"{alias!r} ({own!r})" for alias, own in aliases.items())
+        raise ValueError(
+            f"metric must be one of {allowed} for {task}, or a callable metric(y, prediction) -> "
+            f"float; got {name!r}. Aliases: {also}."
+        )
+    return found
+
+
+def metric_value(answer: Any) -> float:
+    """What a user's metric returned, as a number; an error that names `metric` where it is none."""
+    wrong = f"metric must return a number; got {answer!r}."
+    if isinstance(answer, str):
+        raise TypeError(wrong)
+    try:
+        value = float(answer)
+    except (TypeError, ValueError) as error:
+        raise TypeError(wrong) from error
+    if math.isnan(value):
+        raise ValueError(wrong)
+    return value

@@ -1,0 +1,134 @@
+"""What a fitted estimator is worth on held-out rows, after some or all of its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ensemble_gpu.arrays.devices import to_workplace
+from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.data.labels import check_labels
+from ensemble_gpu.data.validation import check_target, check_weights
+from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric, metric_named, metric_value
+from ensemble_gpu.selection.splits import n_rows, take_rows
+
+DEFAULTS = {CLASSIFICATION: "log_loss", REGRESSION: "rmse"}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A metric under its name: a named one, or the user's function(y, prediction)."""
+
+    name: str
+    greater_is_better: bool
+    source: Metric | Callable[..., float]
+
+
+def judges(given: Any, task: str) -> list[Judge]:
+    """The parameter `metrics`: None (log-loss, RMSE), a name, a callable, or a list of them."""
+    given = DEFAULTS[task] if given is None else given
+    found: list[Judge] = []
+    for one in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(one, str):
+            metric = metric_named(one, task)
+            found.append(Judge(metric.name, metric.greater_is_better, metric))
+        elif callable(one):
+            name = getattr(one, "__name__", type(one).__name__)
+            greater = getattr(one, "greater_is_better", False) is True
+            found.append(Judge(name, greater, one))
+        else:
+            raise TypeError(
+                "metrics must be names, callables metric(y, prediction) -> float, or a list of "
+                f"these; got {given!r}."
+            )
+    names = [judge.name for judge in found]
+    if not found or len(set(names)) != len(names):
+        raise ValueError(f"metrics must be a list of different metrics, not empty; got {given!r}.")
+    return found
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows to be judged by: as the user gave them, and as metrics take them."""
+
+    X: Any
+    y: Any
+    weights: Any | None
+    target: Any
+    checked_weights: Any | None
+    where: Where
+    home: Where
+
+    @property
+    def n(self) -> int:
+        return int(self.target.shape[0])
+
+    def take(self, at: np.ndarray) -> Held:
+        X, y, weights = (take_rows(part, at) for part in (self.X, self.y, self.weights))
+        target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))
+        return Held(X, y, weights, target, checked, self.where, self.home)
+
+
+def read_held(X: Any, y: Any, sample_weight: Any, classifier: bool) -> tuple[Held, Any]:
+    """All rows, and their labels in order (None: a regression)."""
+    home, n = locate(X), n_rows(X)
+    where = locate(to_workplace(X))
+    classes = None
+    if classifier:
+        classes, target = check_labels(to_workplace(y), n, where, 2, "y")
+    else:
+        target = check_target(to_workplace(y), n, where, "y")
+    weights = check_weights(to_workplace(sample_weight), n, where, "sample_weight")
+    return Held(X, y, sample_weight, target, weights, where, home), classes
+
+
+def outcomes(
+    estimator: Any, held: Held, rounds: Sequence[int] | None
+) -> Iterator[tuple[Any, Any | None]]:
+    """Predictions and scores (None: there are none), after each of `rounds` (None: all).
+
+    Predictions are probabilities [n, K] or numbers [n].
+    """
+    classifier = is_classifier(estimator)
+    if hasattr(estimator, "_staged"):
+        last = estimator.n_estimators_
+        for F, _, where in estimator._staged(held.X, [last] if rounds is None else rounds):
+            if classifier:
+                p = estimator._probabilities(F, where)
+                yield where.as_float64(p), F[:, 0] if F.shape[1] == 1 else None
+            else:
+                yield _column(where.as_float64(estimator._mean(F))), None
+        return
+    if not classifier:
+        prediction = to_workplace(estimator.predict(held.X))
+        yield _column(locate(prediction).as_float64(prediction)), None
+        return
+    p = to_workplace(estimator.predict_proba(held.X))
+    yield locate(p).as_float64(p), None
+
+
+def _column(prediction: Any) -> Any:
+    if prediction.ndim != 1:
+        raise ValueError(
+            "cross-validation is for one prediction a row; the estimator has several (quantiles)."
+        )
+    return prediction
+
+
+def values(judged: Sequence[Judge], outcome: tuple[Any, Any | None], held: Held) -> list[float]:
+    """What every metric says of one outcome."""
+    prediction, scores = outcome
+    found = []
+    for judge in judged:
+        source = judge.source
+        if isinstance(source, Metric):
+            taken = scores if source.ranks and scores is not None else prediction
+            found.append(source.function(held.target, taken, held.checked_weights))
+        else:
+            more = {} if held.weights is None else {"sample_weight": held.weights}
+            found.append(metric_value(source(held.y, held.home.hand_over(prediction), **more)))
+    return found

@@ -1,0 +1,258 @@
+"""The best of a grid of parameters by cross-validation, and of all numbers of rounds with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import train_test_split
+
+from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION
+from ensemble_gpu.selection.cross_validation import (
+    BINS,
+    CrossValidation,
+    Judging,
+    apparent_risk,
+    common_bins,
+    judged_folds,
+    prepared,
+)
+from ensemble_gpu.selection.judging import Held, Judge, judges, outcomes, read_held, values
+from ensemble_gpu.selection.splits import host_labels, make_folds
+
+RULES = ("min", "one_se")
+ROUNDS = "n_estimators"
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A line of the table of `tune`: one set of parameters.
+
+    `apparent` is the mean over folds of the metric on the rows that were trained on, `validated`
+    that on held-out rows, after `rounds` rounds (None: the estimator has no stages); both speak of
+    models of `n_rows` rows. `test` is that of the chosen model, fitted to all rows but those of the
+    test share, on the latter.
+    """
+
+    parameters: dict[str, Any]
+    rounds: int | None
+    apparent: float
+    validated: float
+    standard_error: float
+    n_rows: int
+    test: float | None = None
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class RiskTable:
+    """The lines of all sets of parameters, in the order of the grid."""
+
+    metric: str
+    rows: list[Risk]
+
+    def to_frame(self) -> Any:
+        """A pandas frame, a row a set of parameters."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {**row.parameters, "rounds": row.rounds, "R_app": row.apparent,
+                 "R_CV": row.validated, "standard error": row.standard_error,
+                 "training rows": row.n_rows, "R_test": row.test, "chosen": row.chosen}
+                for row in self.rows
+            ]
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        lines = [f"{self.metric}: R_app, R_CV +- standard error, training rows, R_test"]
+        for row in self.rows:
+            what = ", ".join(f"{name}={value!r}" for name, value in row.parameters.items())
+            what += "" if row.rounds is None else f", {row.rounds} rounds"
+            test = "" if row.test is None else f", {row.test:.6g}"
+            mark = "*" if row.chosen else " "
+            lines.append(
+                f"{mark} {what}: {row.apparent:.6g}, {row.validated:.6g} +- "
+                f"{row.standard_error:.2g}, {row.n_rows}{test}"
+            )
+        return "\n".join(lines)
+
+
+def tune(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    grid: Mapping[str, Any],
+    *,
+    sample_weight: Any = None,
+    cv: Any = 5,
+    groups: Any = None,
+    metric: Any = None,
+    rule: str = "min",
+    rounds: Any = "auto",
+    bins: str = "shared",
+    test_size: float | None = None,
+    random_state: Any = 0,
+    progress: Callable[[int, int], Any] | None = None,
+) -> Any:
+    """Fit with the parameters of the least cross-validated risk R_CV = mean over folds of R_b.
+
+    Of boosting the number of rounds is chosen from the curve of the same fits: it costs none. All
+    folds of all candidates share the bins. The chosen model is fitted anew to all rows.
+
+    Parameters
+    ----------
+    estimator : classifier or regressor; it is not changed
+    X, y, sample_weight, cv, groups, bins, random_state : as of `cross_validate`; the
+        folds are the same for all candidates
+    grid : {parameter: list of values}; all combinations are tried, the simplest first by
+        convention
+    metric : name or callable that decides; None: log-loss, or RMSE
+    rule : {"min", "one_se"}
+        "min": the best mean, ties to fewer rounds and to the earlier in the grid. "one_se": of the
+        best candidate the fewest rounds, without rounds the earliest candidate, whose mean is
+        within one standard error of the best.
+    rounds : "auto", None, "all" or list of int
+        Numbers of rounds to choose from; "auto": all of them for boosting, unless the grid has
+        n_estimators; None: the whole model.
+    test_size : share of the rows (0 to 1) kept apart for R_test; None: none
+    progress : called with (candidates done, candidates)
+
+    Returns
+    -------
+    the fitted estimator, with `table_` (RiskTable: R_app, R_CV, standard error, R_test, training
+    rows), `best_params_`, and `validation_` (CrossValidation of the chosen parameters)
+    """
+    if rule not in RULES:
+        raise ValueError(f"rule must be one of {RULES!r}; got {rule!r}.")
+    if bins not in BINS:
+        raise ValueError(f"bins must be one of {BINS!r}; got {bins!r}.")
+    candidates = list(_candidates(estimator, grid))
+    classifier = is_classifier(estimator)
+    judged = judges(metric, CLASSIFICATION if classifier else REGRESSION)
+    if len(judged) > 1:
+        raise ValueError(f"metric must be a single one; got {metric!r}.")
+    if isinstance(rounds, str) and rounds == "auto":
+        rounds = "all" if hasattr(estimator, "_staged") and ROUNDS not in grid else None
+    every, classes = read_held(X, y, sample_weight, classifier)
+    train, test = _apart(every, classifier, test_size, random_state)
+    if test is not None and groups is not None:
+        raise ValueError("test_size is drawn row by row, groups would be cut; give one of them.")
+    common = common_bins(prepared(estimator, rounds), train) if bins == "shared" else None
+    folds = make_folds(
+        cv, train.y, train.n, stratified=classifier, groups=groups, random_state=random_state
+    )
+    asked = Judging(judged, rounds, None if classes is None else len(classes), True, False)
+    found = []
+    for done, parameters in enumerate(candidates):
+        source = prepared(clone(estimator).set_params(**parameters), rounds)
+        found.append(judged_folds(source, train, folds, common, asked))
+        if progress is not None:
+            progress(done + 1, len(candidates))
+    best, at = _chosen(found, rule)
+    model = _final(estimator, candidates[best], found[best], at)
+    more = {} if train.weights is None else {"sample_weight": train.weights}
+    model.fit(train.X, train.y, **more)
+    tested = None if test is None else _risk(model, test, judged)
+    model.best_params_ = {**candidates[best], **({} if at is None else {ROUNDS: at})}
+    model.validation_ = found[best]
+    lines = []
+    for k, (parameters, one) in enumerate(zip(candidates, found, strict=True)):
+        rounds_of = at if k == best else one.best_round
+        assert one.estimators is not None
+        own = apparent_risk(one.estimators, folds, train, judged, rounds_of)[judged[0].name]
+        line = _line(one, parameters, rounds_of, float(own.mean()))
+        lines.append(replace(line, test=tested, chosen=True) if k == best else line)
+    model.table_ = RiskTable(judged[0].name, lines)
+    return model
+
+
+def _candidates(estimator: Any, grid: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(grid, Mapping) or not grid:
+        raise ValueError(f"grid must be a dict {{parameter: list of values}}; got {grid!r}.")
+    known = estimator.get_params()
+    for name, options in grid.items():
+        if name not in known:
+            raise ValueError(
+                f"grid has the parameter {name!r}, which {type(estimator).__name__} does not; its "
+                f"parameters are {sorted(known)!r}."
+            )
+        if not isinstance(options, list | tuple | np.ndarray) or len(options) == 0:
+            raise ValueError(
+                f"grid[{name!r}] must be a list of values, not empty; got {options!r}."
+            )
+    for combination in product(*grid.values()):
+        yield dict(zip(grid, combination, strict=True))
+
+
+def _apart(
+    every: Held, classifier: bool, test_size: float | None, random_state: Any
+) -> tuple[Held, Held | None]:
+    if test_size is None:
+        return every, None
+    if not 0.0 < test_size < 1.0:
+        raise ValueError(f"test_size must be None or a share between 0 and 1; got {test_size!r}.")
+    train, test = train_test_split(
+        np.arange(every.n), test_size=test_size, random_state=random_state,
+        stratify=host_labels(every.y) if classifier else None,
+    )  # fmt: skip
+    return every.take(np.sort(train)), every.take(np.sort(test))
+
+
+def _chosen(found: list[CrossValidation], rule: str) -> tuple[int, int | None]:
+    """Which candidate, and after how many rounds."""
+    sign = -1.0 if found[0].greater_is_better[found[0].metrics[0]] else 1.0
+    risks = [sign * np.atleast_1d(one.mean[one.metrics[0]]) for one in found]
+    at_best = [int(np.argmin(risk)) for risk in risks]
+    # ties to fewer rounds, then to the earlier
+    best = min(
+        range(len(found)), key=lambda k: (risks[k][at_best[k]], _rounds(found[k], at_best[k]), k)
+    )
+    place = at_best[best]
+    if rule == "one_se":
+        error = np.atleast_1d(found[best].standard_error[found[best].metrics[0]])[place]
+        limit = risks[best][place] + error
+        if found[best].rounds is None:
+            best = next(k for k, risk in enumerate(risks) if risk[0] <= limit)
+        place = int(np.argmax(risks[best] <= limit))
+    rounds = found[best].rounds
+    return best, None if rounds is None else int(rounds[place])
+
+
+def _rounds(one: CrossValidation, place: int) -> int:
+    return 0 if one.rounds is None else int(one.rounds[place])
+
+
+def _final(estimator: Any, parameters: dict[str, Any], one: CrossValidation, at: int | None) -> Any:
+    """The estimator to fit to all rows."""
+    model = clone(estimator).set_params(**parameters)
+    if at is None:
+        return model
+    model.set_params(**{ROUNDS: at, "early_stopping": False})
+    if model.learning_rate is None:  # it would follow from the number of rounds
+        assert one.estimators is not None
+        model.set_params(learning_rate=one.estimators[0]._rate)
+    return model
+
+
+def _risk(model: Any, held: Held, judged: list[Judge]) -> float:
+    return values(judged, next(outcomes(model, held, None)), held)[0]
+
+
+def _line(
+    one: CrossValidation, parameters: dict[str, Any], at: int | None, apparent: float
+) -> Risk:
+    name = one.metrics[0]
+    place = 0 if one.rounds is None or at is None else int(np.searchsorted(one.rounds, at))
+    return Risk(
+        parameters,
+        at,
+        apparent,
+        float(np.atleast_1d(one.mean[name])[place]),
+        float(np.atleast_1d(one.standard_error[name])[place]),
+        round(float(np.mean([len(train) for train, _ in one.folds]))),
+    )
