@@ -24,6 +24,7 @@ PACKAGES = (
     "cuda-bindings",
     "array-api-compat",
     "array-api-extra",
+    "threadpoolctl",
     "scikit-learn",
     "array-api-strict",
     "torch",

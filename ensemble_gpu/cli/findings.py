@@ -16,6 +16,7 @@ OLDEST = {
     "array-api-compat": "1.11",
     "array-api-extra": "0.7",
     "scikit-learn": "1.6",
+    "threadpoolctl": "3.1",
 }
 OLDEST_NUMBA_CUDA, NEXT_NUMBA_CUDA = "0.30", "0.31"
 LOWEST_CAPABILITY = (7, 5)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.data.parameters import check_choice, check_flag, check_integer, check_real
 from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.dense import DenseEstimator
 from ensemble_gpu.estimators.reading import read
@@ -122,7 +123,7 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
         check_choice("init", self.init, INITS)
         check_flag("componentwise", self.componentwise)
         check_integer("n_folds", self.n_folds, 2)
-        check_random_state(self.random_state)
+        check_seed(self.random_state)
         if self.smoother is None or isinstance(self.smoother, Stumps):
             return  # its method would say less
         if not hasattr(self.smoother, "prepared"):

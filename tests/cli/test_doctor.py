@@ -22,6 +22,7 @@ REQUIRED = {
     "numba": "0.68.1",
     "array-api-compat": "1.16.0",
     "array-api-extra": "0.11.5",
+    "threadpoolctl": "3.6.0",
     "scikit-learn": "1.9.1",
 }
 

@@ -56,7 +56,7 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     public = {name for name in ensemble_gpu.__all__ if name.endswith(("Classifier", "Regressor"))}
     # models of the array library's own products and decompositions, whose last digits are its own
     public -= {"LinearClassifier", "RidgeRegressor"}
-    public -= {"NeighboursClassifier", "NeighboursRegressor"}
+    public -= {"NeighboursClassifier", "NeighboursRegressor", "L2BoostRegressor"}
     assert {fit.estimator.kind for fit in FITS.values()} == public
     assert recorded("AdaBoostClassifier", "variant") == {"real", "discrete", "gentle", "logit"}
     assert recorded("AdaBoostClassifier", "multiclass") == {"shared", "single"}
