@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.learners.generated import DrawnFrom, Generated
+from ensemble_gpu.learners.generated import AroundRows, DrawnFrom
 from ensemble_gpu.model.generators import BallGenerators
 
 
-class Balls(Generated):
+class Balls(AroundRows):
     """The best of N balls {x: |x - c| <= r} and their complements, over all radii r.
 
     Centres c are drawn training rows, and distances those of standardised features. Otherwise as
@@ -26,15 +26,6 @@ class Balls(Generated):
     n_features : int or None, default=None
         Features that a distance is measured in, drawn for each centre; None: all.
     """
-
-    draws_rows = True
-
-    def __init__(
-        self, n_candidates: int = 500, *, redraw: str = "once", n_features: int | None = None
-    ) -> None:
-        self.n_candidates = n_candidates
-        self.redraw = redraw
-        self.n_features = n_features
 
     def _draw(self, rng: np.random.Generator, rows: DrawnFrom) -> Any:
         used = self._features(rng, len(rows.grid.centre))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.learners.generated import DrawnFrom, Generated
+from ensemble_gpu.learners.generated import AroundRows, DrawnFrom
 from ensemble_gpu.model.generators import BoxGenerators
 
 # No side is shorter than this share of a standard deviation, beside the others.
@@ -15,7 +15,7 @@ SHORTEST = 1.0 / 16.0
 SHAPE_BITS = 16
 
 
-class Boxes(Generated):
+class Boxes(AroundRows):
     """The best of N boxes {x: |x_j - c_j| <= r s_j for all j} and their complements, over all r.
 
     Centres c are drawn training rows, shapes s_j = |a_j - b_j| differences of two more. Otherwise
@@ -31,15 +31,6 @@ class Boxes(Generated):
     n_features : int or None, default=None
         Features that a box bounds, drawn for each; None: all.
     """
-
-    draws_rows = True
-
-    def __init__(
-        self, n_candidates: int = 500, *, redraw: str = "once", n_features: int | None = None
-    ) -> None:
-        self.n_candidates = n_candidates
-        self.redraw = redraw
-        self.n_features = n_features
 
     def _draw(self, rng: np.random.Generator, rows: DrawnFrom) -> Any:
         used = self._features(rng, len(rows.grid.centre))

@@ -128,6 +128,19 @@ class Generated(BaseEstimator):
         return used
 
 
+class AroundRows(Generated):
+    """Generators around drawn training rows."""
+
+    draws_rows = True
+
+    def __init__(
+        self, n_candidates: int = 500, *, redraw: str = "once", n_features: int | None = None
+    ) -> None:
+        self.n_candidates = n_candidates
+        self.redraw = redraw
+        self.n_features = n_features
+
+
 @dataclass(frozen=True)
 class DrawnFrom:
     """Rows to draw from: their coordinates where they are, and the row of each item."""

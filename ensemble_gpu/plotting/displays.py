@@ -49,6 +49,11 @@ def _scores(estimator: Any, X: Any) -> Any:
     )
 
 
+def _on_host(curve: Any) -> Any:
+    """A named tuple of arrays, as NumPy arrays."""
+    return type(curve)(*map(to_numpy, curve))
+
+
 class _Display:
     """Numbers by name of the classifier, and how they are drawn."""
 
@@ -59,18 +64,8 @@ class _Display:
         raise NotImplementedError
 
 
-class RocDisplay(_Display):
-    """ROC curves with their areas, and the line of chance.
-
-    Attributes
-    ----------
-    curves : {name: RocCurve}, as of metrics.roc_curve, on the host
-    areas : {name: float}, as of metrics.roc_auc
-    ax_ : matplotlib Axes
-    """
-
-    def __init__(self, curves: dict[str, Any], areas: dict[str, float]) -> None:
-        self.curves, self.areas = curves, areas
+class _RankedDisplay(_Display):
+    """Curves of scores."""
 
     @classmethod
     def from_estimator(
@@ -88,10 +83,31 @@ class RocDisplay(_Display):
         name: str | None = None, ax: Any = None,
     ) -> Self:  # fmt: skip
         """Of labels y [n] and scores [n] or [n, K], or a dict of them."""
+        raise NotImplementedError
+
+
+class RocDisplay(_RankedDisplay):
+    """ROC curves with their areas, and the line of chance.
+
+    Attributes
+    ----------
+    curves : {name: RocCurve}, as of metrics.roc_curve, on the host
+    areas : {name: float}, as of metrics.roc_auc
+    ax_ : matplotlib Axes
+    """
+
+    def __init__(self, curves: dict[str, Any], areas: dict[str, float]) -> None:
+        self.curves, self.areas = curves, areas
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, scores: Any, *, sample_weight: Any = None, pos_label: Any = None,
+        name: str | None = None, ax: Any = None,
+    ) -> Self:  # fmt: skip
+        """Of labels y [n] and scores [n] or [n, K], or a dict of them."""
         named = _named(scores, name)
         given = {"sample_weight": sample_weight, "pos_label": pos_label}
-        curves = {key: roc_curve(y, one, **given) for key, one in named.items()}
-        curves = {key: type(c)(*map(to_numpy, c)) for key, c in curves.items()}
+        curves = {key: _on_host(roc_curve(y, one, **given)) for key, one in named.items()}
         areas = {key: roc_auc(y, one, **given) for key, one in named.items()}
         return cls(curves, areas).plot(ax)
 
@@ -111,7 +127,7 @@ class RocDisplay(_Display):
         return self
 
 
-class PrecisionRecallDisplay(_Display):
+class PrecisionRecallDisplay(_RankedDisplay):
     """Precision over recall with the average precision, and the line of chance: the share P.
 
     Attributes
@@ -126,16 +142,6 @@ class PrecisionRecallDisplay(_Display):
         self.curves, self.averages, self.share = curves, averages, share
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, pos_label: Any = None,
-        name: str | None = None, ax: Any = None,
-    ) -> Self:  # fmt: skip
-        """Of a fitted classifier, or a dict of them: decision_function, else predict_proba."""
-        scores = {key: _scores(one, X) for key, one in _named(estimator, name).items()}
-        return cls.from_predictions(y, scores, sample_weight=sample_weight, pos_label=pos_label,
-                                    ax=ax)  # fmt: skip
-
-    @classmethod
     def from_predictions(
         cls, y: Any, scores: Any, *, sample_weight: Any = None, pos_label: Any = None,
         name: str | None = None, ax: Any = None,
@@ -143,8 +149,9 @@ class PrecisionRecallDisplay(_Display):
         """Of labels y [n] and scores [n] or [n, K], or a dict of them."""
         named = _named(scores, name)
         given = {"sample_weight": sample_weight, "pos_label": pos_label}
-        curves = {key: precision_recall_curve(y, one, **given) for key, one in named.items()}
-        curves = {key: type(c)(*map(to_numpy, c)) for key, c in curves.items()}
+        curves = {
+            key: _on_host(precision_recall_curve(y, one, **given)) for key, one in named.items()
+        }
         averages = {key: average_precision(y, one, **given) for key, one in named.items()}
         # the lowest threshold takes every row for positive
         share = float(next(iter(curves.values())).precision[0])
@@ -203,7 +210,7 @@ class CalibrationDisplay(_Display):
                 y, one, n_bins=n_bins, strategy=strategy, sample_weight=sample_weight,
                 pos_label=pos_label,
             )  # fmt: skip
-            curves[key] = type(curve)(*map(to_numpy, curve))
+            curves[key] = _on_host(curve)
         return cls(curves).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ensemble_gpu.model.generators import HalfSpaceGenerators
 from examples import circle as example
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
+from tests.learners.everywhere import the_same_everywhere
 from tests.libraries import Torch
 from tests.places import DEVICE
 
@@ -173,17 +175,7 @@ def test_rotated_data_and_directions_have_the_same_rounds(redraw):
 def test_the_model_is_the_same_everywhere(family, redraw):
     X, y = rows_of()
     learner = family(12, redraw=redraw, n_features=2)
-    model = boosted(learner).fit(X, y).model_
-    assert boosted(learner, n_jobs=1).fit(X, y).model_ == model
-    with use_engine("reference"):
-        assert boosted(learner).fit(X, y).model_ == model
-    there = DEVICE.put(X)
-    other = boosted(learner).fit(there, DEVICE.put(y))
-    assert other.model_ == model
-    DEVICE.check(other.decision_function(there), "float64")
-    np.testing.assert_array_equal(DEVICE.host(model(there)), model(X))
-    order = np.random.default_rng(1).permutation(len(y))
-    assert boosted(learner).fit(X[order], y[order]).model_ == model
+    model = the_same_everywhere(partial(boosted, learner), X, y)
     again = pickle.loads(pickle.dumps(model))
     assert again == model
     np.testing.assert_array_equal(again(X), model(X))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations, combinations_with_replacement
 from typing import Any
 
@@ -12,8 +13,8 @@ from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegress
 from ensemble_gpu.learners import Rectangles
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
+from tests.learners.everywhere import the_same_everywhere
 from tests.libraries import Torch
-from tests.places import DEVICE
 
 
 def rows_of(n: int = 80, p: int = 3, missing: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
@@ -65,17 +66,7 @@ def test_a_round_is_the_best_of_all_rectangles(outside):
 def test_the_model_is_the_same_everywhere(outside):
     X, y = rows_of()
     learner = Rectangles(outside=outside)
-    model = boosted(learner).fit(X, y).model_
-    assert boosted(learner, n_jobs=1).fit(X, y).model_ == model
-    with use_engine("reference"):
-        assert boosted(learner).fit(X, y).model_ == model
-    there = DEVICE.put(X)
-    other = boosted(learner).fit(there, DEVICE.put(y))
-    assert other.model_ == model
-    DEVICE.check(other.decision_function(there), "float64")
-    np.testing.assert_array_equal(DEVICE.host(model(there)), model(X))
-    order = np.random.default_rng(1).permutation(len(y))
-    assert boosted(learner).fit(X[order], y[order]).model_ == model
+    the_same_everywhere(partial(boosted, learner), X, y)
     twice = boosted(learner).fit(np.concatenate([X, X]), np.concatenate([y, y])).model_
     assert boosted(learner).fit(X, y, sample_weight=np.full(len(y), 2.0)).model_ == twice
 
