@@ -14,14 +14,12 @@ from ensemble_gpu.kernels.cpu.trees.pair_runs import counting_of_kept, general_o
 from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
 from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.pool import (
-    copy_split,
     plan,
     release,
     release_borrowed,
     release_unclaimed,
-    search_again,
-    search_pool,
 )
+from ensemble_gpu.kernels.cpu.trees.pool_search import copy_split, search_again, search_pool
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
 from ensemble_gpu.kernels.cpu.trees.splits import search_class_nodes, search_nodes
 from ensemble_gpu.kernels.cpu.trees.whole_arrays import BLOCK, PIECE_ROWS

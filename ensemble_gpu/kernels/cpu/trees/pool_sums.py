@@ -1,0 +1,187 @@
+"""The kept sums of tasks (pool.py): rows are added up by code, and taken from the parent's sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ensemble_gpu.kernels.cpu.sharing import share
+from ensemble_gpu.kernels.cpu.trees.pair_runs import pair
+from ensemble_gpu.kernels.cpu.trees.pool import FETCHED, MINUS, SLOT, START, STOP
+from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
+from ensemble_gpu.kernels.jit import inner
+
+# A tile of no more features than this takes half the additions.
+HALF = FEATURES // 2
+# Rows a worker from which those of a task are shared: each has sums of its own, which are joined.
+LARGE = 4096
+
+
+@inner
+def _fetch(words, order, a, n, lo, hi, block):
+    """Codes of rows a ... a + n - 1, tile by tile.
+
+    One read after the other, they miss the cache side by side; two tiles at once, as often as not
+    in one cache line.
+    """
+    start, tile = np.uint64(a), lo
+    while tile + 1 < hi:
+        one, two, x, y = (
+            np.uint64(tile),
+            np.uint64(tile + 1),
+            block[tile - lo],
+            block[tile + 1 - lo],
+        )
+        for t in range(np.uint64(n)):
+            row = np.uint64(order[start + t])
+            x[t], y[t] = words[row, one], words[row, two]
+        tile += 2
+    if tile < hi:
+        one, x = np.uint64(tile), block[tile - lo]
+        for t in range(np.uint64(n)):
+            x[t] = words[np.uint64(order[start + t]), one]
+
+
+@inner
+def _add_packed_tile(scratch, lanes, tile, sums):
+    """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
+    for lane in range(lanes):
+        own = sums[FEATURES * tile + lane]
+        for code in range(own.shape[0]):
+            value = scratch[256 * lane + code]
+            low = value & np.int64(0xFFFFFFFF)
+            own[code, 0] += low
+            own[code, 1] += (value - low) >> np.int64(32)
+
+
+@inner
+def _add_packed(words, values, a, n, lanes, own, tile, scratch):
+    """Add n packed values, both halves at once; they are taken apart before they can overflow."""
+    for k in range(scratch.shape[0]):
+        scratch[k] = 0
+    start, zero = np.uint64(a), np.uint64(0)
+    if lanes > HALF:
+        for t in range(np.uint64(n)):
+            word, value = words[t], values[start + t, zero]
+            for lane in range(FEATURES):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(256 * lane) + code] += value
+    else:
+        for t in range(np.uint64(n)):
+            word, value = words[t], values[start + t, zero]
+            for lane in range(HALF):
+                code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                scratch[np.uint64(256 * lane) + code] += value
+    _add_packed_tile(scratch, lanes, tile, own)
+
+
+@inner
+def _add_pairs(words, label, values, a, n, count, flat, base, stride):
+    """Add n rows: class weights or moments, and rows where they are counted."""
+    labelled, shift, one = label.shape[0] > 0, count.shift, np.int64(count.one)
+    start, zero = np.uint64(a), np.uint64(0)
+    for t in range(np.uint64(n)):
+        word = words[t]
+        if labelled:
+            w = values[start + t, zero]
+            y = w if label[start + t] != 0 else np.int64(0)
+            x = w - y
+        else:
+            x, y = pair(values, start + t)
+        x = (x << shift) + one
+        for lane in range(FEATURES):
+            code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+            at = base + np.uint64(lane) * stride + code + code
+            flat[at] += x
+            flat[at + np.uint64(1)] += y
+
+
+@inner(forceinline=True)
+def _add_up(rows, words, p, count, start, stop, lo, hi, own, pool, worker):
+    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own` of p features."""
+    order, label, values = rows.order, rows.label, rows.values
+    block, scratch = pool.fetched[worker], pool.scratch[worker]
+    flat, stride = own.reshape(-1), np.uint64(2 * own.shape[1])
+    packed = label.shape[0] == 0 and values.shape[1] == 1 and count.one == 0
+    for a in range(start, stop, FETCHED):
+        n = min(FETCHED, stop - a)
+        _fetch(words, order, a, n, lo, hi, block)
+        for tile in range(lo, hi):
+            if packed:
+                lanes = min(FEATURES, p - FEATURES * tile)
+                _add_packed(block[tile - lo], values, a, n, lanes, own, tile, scratch)
+            else:
+                base = np.uint64(FEATURES * tile) * stride
+                _add_pairs(block[tile - lo], label, values, a, n, count, flat, base, stride)
+
+
+@inner
+def _take_away(whole, part, from_, to):
+    """whole -= part, cells from_ ... to - 1 of both."""
+    for k in range(from_, to):
+        whole[k] -= part[k]
+
+
+@inner(forceinline=True)
+def build(rows, words, p, count, task, lo, hi, pool, worker):
+    """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
+    own = pool.cells[task[SLOT]]
+    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
+    for k in range(tile_cells * lo, tile_cells * hi):
+        flat[k] = 0
+    _add_up(rows, words, p, count, task[START], task[STOP], lo, hi, own, pool, worker)
+    if task[MINUS] >= 0:
+        whole = pool.cells[task[MINUS]].reshape(-1)
+        _take_away(whole, flat, tile_cells * lo, tile_cells * hi)
+
+
+@inner(forceinline=True)
+def _add_chunks(worker, first, last, i, n_tiles, p, count, rows, words, pool):
+    """Chunks first ... last - 1 of the rows of task i, to the sums of the worker."""
+    start, stop = pool.tasks[i, START], pool.tasks[i, STOP]
+    a, b = start + FETCHED * first, min(start + FETCHED * last, stop)
+    _add_up(rows, words, p, count, a, b, 0, n_tiles, pool.partial[worker], pool, worker)
+
+
+@inner
+def _join(worker, lo, hi, i, pool):
+    """Tiles lo ... hi - 1 of task i from what the workers have added up, which is zero then."""
+    task, partial = pool.tasks[i], pool.partial
+    own = pool.cells[task[SLOT]]
+    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
+    from_, to = tile_cells * lo, tile_cells * hi
+    for other in range(partial.shape[0]):
+        part = partial[other].reshape(-1)
+        for k in range(from_, to):
+            flat[k] = part[k] + (flat[k] if other > 0 else np.int64(0))
+            part[k] = 0
+    if task[MINUS] >= 0:
+        _take_away(pool.cells[task[MINUS]].reshape(-1), flat, from_, to)
+
+
+@inner(forceinline=True)
+def _build_units(worker, start, stop, n, parts, large, n_tiles, p, count, rows, words, pool):
+    """Units start ... stop - 1: part u // n of the tiles of task u % n, if it is not large."""
+    for u in range(start, stop):
+        task, part = pool.tasks[u % n], u // n
+        if task[STOP] - task[START] < large:
+            lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
+            build(rows, words, p, count, task, lo, hi, pool, worker)
+
+
+@inner(forceinline=True)
+def build_together(crew, n_tasks, n_tiles, p, count, rows, words, pool):
+    """Sums of few tasks: workers share the rows of large ones, of small ones the tiles.
+
+    Of those, every part fetches all rows of its task.
+    """
+    parts, large = min(n_tiles, crew[0]), LARGE * crew[0]
+    for i in range(n_tasks):
+        n = pool.tasks[i, STOP] - pool.tasks[i, START]
+        if n >= large:
+            chunks = -(-n // FETCHED)
+            share(crew, chunks, _add_chunks, (i, n_tiles, p, count, rows, words, pool))
+            share(crew, n_tiles, _join, (i, pool))
+    share(
+        crew, n_tasks * parts, _build_units,
+        (n_tasks, parts, large, n_tiles, p, count, rows, words, pool),
+    )  # fmt: skip
