@@ -20,50 +20,88 @@ from __future__ import annotations
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.instructions import MARKS, fetch, lowest_bit, marks
 from ensemble_gpu.kernels.cpu.sharing import WORKERS, share
 from ensemble_gpu.kernels.jit import inner, kernel
 
+# Codes of a byte, if all occur: the width that most data has.
+FULL = 256
+# Rows listed are far apart if there is one in so many: then each is sent for so many rows ahead,
+# which costs a tenth of the time where they are in the cache and halves it where they are not.
+FAR, AHEAD = 6, 24
+
 
 @inner(inline="always")
-def _add_word(sums, first, lanes, bits, word, d):
-    """sums[first + lane, code] += d for the codes of one word, `bits` wide each.
+def _add_word(cells, width, first, lanes, bits, word, d):
+    """cells[lane, code] += d for the codes of one word, `bits` wide each, from lane `first` on.
 
-    `lanes` and `bits` are constants where this is called, so the loop is unrolled.
+    `lanes` and `bits` are constants where this is called, so the loop is unrolled; a constant
+    width as well spares the registers that would hold where each lane begins.
     """
     mask = np.uint64((1 << bits) - 1)
     for lane in range(lanes):
-        sums[first + lane, (word >> np.uint64(bits * lane)) & mask] += d
+        code = (word >> np.uint64(bits * lane)) & mask
+        cells[np.uint64((first + lane) * width) + code] += d
 
 
 @inner
 def add_rows(words, lanes, start, stop, q, sums):
     """sums[lane, code] += q for a range of rows of one tile."""
+    words, q, cells, width = words[start:stop], q[start:stop], sums.reshape(-1), sums.shape[1]
+    n = q.shape[0]
     if words.shape[1] == 2:
-        for i in range(start, stop):
-            _add_word(sums, 0, 4, 16, words[i, 0], np.int64(q[i]))
-            _add_word(sums, 4, 4, 16, words[i, 1], np.int64(q[i]))
+        for i in range(n):
+            _add_word(cells, width, 0, 4, 16, words[i, 0], np.int64(q[i]))
+            _add_word(cells, width, 4, 4, 16, words[i, 1], np.int64(q[i]))
     elif lanes <= 4:
-        for i in range(start, stop):
-            _add_word(sums, 0, 4, 8, words[i, 0], np.int64(q[i]))
+        for i in range(n):
+            _add_word(cells, width, 0, 4, 8, words[i, 0], np.int64(q[i]))
+    elif width == FULL:
+        for i in range(n):
+            _add_word(cells, FULL, 0, 8, 8, words[i, 0], np.int64(q[i]))
     else:
-        for i in range(start, stop):
-            _add_word(sums, 0, 8, 8, words[i, 0], np.int64(q[i]))
+        for i in range(n):
+            _add_word(cells, width, 0, 8, 8, words[i, 0], np.int64(q[i]))
+
+
+@inner(inline="always")
+def _add_each(words, lanes, index, later, difference, width, cells, fetches):
+    """`add_listed`; if it `fetches`, a constant, rows that come later are sent for meanwhile."""
+    n = index.shape[0]
+    if words.shape[1] == 2:
+        for j in range(n):
+            i, d = np.uint32(index[j]), np.int64(difference[j])
+            _add_word(cells, width, 0, 4, 16, words[i, 0], d)
+            _add_word(cells, width, 4, 4, 16, words[i, 1], d)
+    elif lanes <= 4:
+        for j in range(n):
+            if fetches:
+                fetch(words, np.uint32(later[j]))
+            i, d = np.uint32(index[j]), np.int64(difference[j])
+            _add_word(cells, width, 0, 4, 8, words[i, 0], d)
+    elif width == FULL:
+        for j in range(n):
+            if fetches:
+                fetch(words, np.uint32(later[j]))
+            i, d = np.uint32(index[j]), np.int64(difference[j])
+            _add_word(cells, FULL, 0, 8, 8, words[i, 0], d)
+    else:
+        for j in range(n):
+            i, d = np.uint32(index[j]), np.int64(difference[j])
+            _add_word(cells, width, 0, 8, 8, words[i, 0], d)
 
 
 @inner
 def add_listed(words, lanes, index, start, stop, difference, sums):
-    """sums[lane, code] += difference for the listed rows of one tile."""
-    if words.shape[1] == 2:
-        for j in range(start, stop):
-            i, d = np.uint32(index[j]), np.int64(difference[j])
-            _add_word(sums, 0, 4, 16, words[i, 0], d)
-            _add_word(sums, 4, 4, 16, words[i, 1], d)
-    elif lanes <= 4:
-        for j in range(start, stop):
-            _add_word(sums, 0, 4, 8, words[np.uint32(index[j]), 0], np.int64(difference[j]))
-    else:
-        for j in range(start, stop):
-            _add_word(sums, 0, 8, 8, words[np.uint32(index[j]), 0], np.int64(difference[j]))
+    """sums[lane, code] += difference for the listed rows of one tile, which are in order."""
+    index, difference = index[start:stop], difference[start:stop]
+    cells, width, n = sums.reshape(-1), sums.shape[1], index.shape[0]
+    near = 0
+    if n > AHEAD and index[n - 1] - index[0] >= FAR * n:
+        near = n - AHEAD
+        _add_each(words, lanes, index[:near], index[AHEAD:], difference[:near], width, cells, True)
+    index, difference = index[near:], difference[near:]
+    _add_each(words, lanes, index, index, difference, width, cells, False)
 
 
 @inner
@@ -123,15 +161,22 @@ def add(crew, tiles, q, sums):
 def _select(column, start, stop, first, span, index):
     """List the rows of a range whose code is in the cyclic range first ... first + span.
 
-    Without a branch: every row is written, the cursor moves on only for a listed one. The
-    difference wraps around in the codes' own width, so "outside one leaf" is one comparison.
+    The difference wraps around in the codes' own width, so "outside one leaf" is one comparison.
     """
     mask = np.uint32(256 ** np.int64(column.itemsize) - 1)
-    k = np.uint64(start)
-    for i in range(start, stop):
-        index[k] = i
+    column, index = column[start:stop], index[start:stop]
+    n, k = column.shape[0], np.uint64(0)
+    whole = n - n % MARKS
+    for a in range(0, whole, MARKS):
+        found = marks(column, a, first, span)
+        while found != 0:
+            index[k] = start + a + lowest_bit(found)
+            found &= found - np.uint64(1)
+            k += np.uint64(1)
+    for i in range(whole, n):
+        index[k] = start + i
         k += np.uint64(((np.uint32(column[i]) - first) & mask) <= span)
-    return np.int64(k)
+    return start + np.int64(k)
 
 
 @inner
@@ -172,10 +217,10 @@ def _rescale_rows(worker, part, last_part, tiles, rows, change):
         for plane in range(q.shape[0]):
             group = group_of[plane, c]
             factor = by_code[group * width : (group + 1) * width]
-            weights, noted = q[plane], difference[plane]
+            weights, noted, listed = q[plane], difference[plane, start:k], index[start:k]
             top = np.int32(0)
-            for j in range(start, k):
-                i = np.uint32(index[j])
+            for j in range(listed.shape[0]):
+                i = np.uint32(listed[j])
                 old = weights[i]
                 new = np.int32(np.rint(old * factor[column[i]]))
                 weights[i] = new
