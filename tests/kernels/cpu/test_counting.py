@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
-from ensemble_gpu.kernels.cpu.trees.pair_runs import Counting, counting_of_kept
+from ensemble_gpu.kernels.cpu.trees.pair_runs import Counting, counting_of, counting_of_kept
 from ensemble_gpu.kernels.cpu.trees.rows import Rows
 from ensemble_gpu.kernels.jit import kernel
 from ensemble_gpu.kernels.select import use_engine
@@ -17,8 +17,11 @@ N = 20_500  # rows from which moments are packed
 
 
 @kernel
-def kept(count, min_rows, rows):
-    return counting_of_kept(count, min_rows, rows)
+def kept(count, min_rows, categorical, rows, f):
+    return counting_of(counting_of_kept(count, min_rows, categorical, rows), f)
+
+
+SETS = np.array([False, True])
 
 
 def rows_of(g: list[int], h: list[int]) -> Rows:
@@ -32,15 +35,19 @@ COUNTED = Counting(17, 1, True, 0)
 
 
 def test_a_sum_of_so_much_is_surely_of_so_many_rows():
-    found = Counting(*kept(COUNTED, 20, rows_of([-5, 7, 0], [3, 1, 9])))
+    found = Counting(*kept(COUNTED, 20, SETS, rows_of([-5, 7, 0], [3, 1, 9]), 0))
     assert found == Counting(0, 0, True, 20 * 9)
+
+
+def test_rows_of_categories_are_counted_along():
+    assert Counting(*kept(COUNTED, 20, SETS, rows_of([-5, 7, 0], [3, 1, 9]), 1)) == COUNTED
 
 
 @pytest.mark.parametrize(
     ("count", "h"), [(COUNTED, [3, 0, 9]), (Counting(0, 0, True, 0), [3, 1, 9])]
 )
 def test_rows_of_no_weight_are_counted_along_and_where_nobody_asks_none_is(count, h):
-    assert Counting(*kept(count, 20, rows_of([-5, 7, 0], h))) == count
+    assert Counting(*kept(count, 20, SETS, rows_of([-5, 7, 0], h), 0)) == count
 
 
 def data(case: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict]:

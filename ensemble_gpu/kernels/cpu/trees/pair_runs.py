@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, SMALL, WIDE, Sorting, sorting_for
-from ensemble_gpu.kernels.host.records import Runs, runs_for
 from ensemble_gpu.kernels.jit import inner
 
 # Rows of the runs [5, run]: the codes that occur in a node, the two sums up to and including each,
@@ -51,23 +50,40 @@ def counting(first: int, second: int, n_rows: int, counted: bool) -> Counting | 
     return Counting(shift, int(counted), exact, 0) if bits + shift < 63 else None
 
 
-@inner
-def counting_of_kept(count, min_rows, rows):
-    """How rows are counted in kept sums.
+class KeptCounting(NamedTuple):
+    """How rows are counted in kept sums: of ordered features, and of those that have categories.
 
-    Where all packed moments have 0 < h <= most, a sum H is that of at least H / most rows, and a
+    Categories are put in an order of their own, and most of their splits would be in doubt: their
+    rows are counted along, where any are.
+    """
+
+    ordered: Counting
+    sets: Counting
+    categorical: np.ndarray
+
+
+@inner
+def counting_of_kept(count, min_rows, categorical, rows):
+    """Where all packed moments have 0 < h <= most, a sum H is that of at least H / most rows, and a
     code occurs where its H is not 0.
     """
     values, n = rows.values, rows.values.shape[0]
     if count.one == 0 or rows.label.shape[0] > 0 or values.shape[1] == 2:
-        return count
+        return KeptCounting(count, count, categorical)
     least, most = np.int64(0xFFFFFFFF), np.int64(0)
     for t in range(n):
         h = values[t, 0] & np.int64(0xFFFFFFFF)
         least, most = min(least, h), max(most, h)
     if least == 0:
-        return count
-    return Counting(np.int64(0), np.int64(0), count.exact, np.int64(min_rows * most))
+        return KeptCounting(count, count, categorical)
+    sure = np.int64(min_rows * most)
+    return KeptCounting(Counting(np.int64(0), np.int64(0), count.exact, sure), count, categorical)
+
+
+@inner(forceinline=True)
+def counting_of(kept, f):
+    """How the rows of feature f are counted."""
+    return kept.sets if kept.categorical[f] else kept.ordered
 
 
 class Tally(NamedTuple):
@@ -136,11 +152,6 @@ def works_for(codes: np.ndarray, width: int, largest: int, workers: int) -> Pair
     return PairWork(seen=seen, words=seen.view(np.uint64), sorting=sorting, **others)
 
 
-def generals_for(width: int, columns: int, workers: int) -> Runs:
-    """Scratch arrays for categories, of several workers."""
-    return Runs(*(np.repeat(a[None], workers, axis=0) for a in runs_for(width, columns)))
-
-
 @inner
 def work_of(works, worker):
     """The scratch arrays of a worker."""
@@ -150,17 +161,6 @@ def work_of(works, worker):
         works.scores[worker],
         Sorting(sorting.keys[worker], sorting.places[worker], sorting.rank[worker]),
         works.keys[worker], works.other[worker],
-    )  # fmt: skip
-
-
-@inner
-def general_of(generals, worker):
-    """The scratch arrays of a worker for categories; None: there are none."""
-    if generals is None:
-        return None
-    return Runs(
-        generals.code[worker], generals.cell[worker], generals.missing_sums[worker],
-        generals.order[worker], generals.work[worker],
     )  # fmt: skip
 
 

@@ -30,9 +30,7 @@ from ensemble_gpu.kernels.host.records import (
     FEATURE,
     HAS_MISSING,
     MISSING_LEFT,
-    Best,
 )
-from ensemble_gpu.kernels.host.search import Node, try_feature
 from ensemble_gpu.kernels.jit import inner
 from ensemble_gpu.kernels.tree_protocol import ENTROPY, ERROR, GINI, NEVER, VARIANCE
 
@@ -61,7 +59,7 @@ def pair_node(batch, i):
 
 
 @inner(forceinline=True)
-def _response(kind, l2, x, y):
+def response(kind, l2, x, y):
     """`mean_response` of two sums."""
     below = x if kind >= VARIANCE else x + y
     return float(y) / (float(below) + l2) if below > 0 else 0.0
@@ -92,7 +90,7 @@ def judge_of(rule, count):
 
 
 @inner
-def _who_counts(judge):
+def counts_rows(judge):
     """A judge for runs whose rows are counted."""
     return Judge(
         judge.kind, judge.l2, judge.exact, np.int64(0), judge.counted, judge.min_rows,
@@ -118,8 +116,8 @@ def _allowed(judge, sign, node, x, y):
         if min(left, right) < judge.min_weight:
             return False
     if sign != 0:
-        a = _response(judge.kind, judge.l2, x, y)
-        b = _response(judge.kind, judge.l2, x_right, y_right)
+        a = response(judge.kind, judge.l2, x, y)
+        b = response(judge.kind, judge.l2, x_right, y_right)
         return node.low <= min(a, b) and max(a, b) <= node.high and (b - a) * sign >= 0.0
     return True
 
@@ -164,7 +162,7 @@ def _write_scores(judge, node, firsts, seconds, g0, g1, n, scores, out):
 
 
 @inner
-def _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
+def scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
     """The best split above `best`: (score, last run on the left, missing left, doubt).
 
     -1 runs: there is none. With missing values each cut has two sides for them, left before right;
@@ -204,26 +202,6 @@ def _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores):
 
 
 @inner
-def _offer_categories(rule, f, runs, m, whole, bounds, key, width, i, best, found, general):
-    """`offer` of a feature whose codes are categories."""
-    missing, columns = 0, whole.shape[0]
-    for c in range(columns):
-        general.missing_sums[c] = 0
-    if m > 0 and runs[CODE, m - 1] == width - 1:
-        missing = 1
-        for c in range(columns):
-            general.missing_sums[c] = last_run(runs, m, c)
-    for k in range(m - missing):
-        general.code[k] = runs[CODE, k]
-        for c in range(columns):
-            general.cell[k, c] = last_run(runs, k + 1, c)
-    found.score[i] = best
-    place = Best(found.score[i : i + 1], found.record[i], found.left[i], found.subset[i])
-    try_feature(rule, f, general, m - missing, Node(whole, bounds, key), width - 1, place)
-    return found.score[i]
-
-
-@inner
 def offer(judge, sign, f, runs, scores, m, node, width, i, best, found, tally):
     """Offer the m runs of feature f to node i; returns its best score.
 
@@ -236,14 +214,14 @@ def offer(judge, sign, f, runs, scores, m, node, width, i, best, found, tally):
         m -= 1
     if m == 0 or (m == 1 and not missing):
         return best
-    score, at, to_left, doubt = _scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores)
+    score, at, to_left, doubt = scan(judge, sign, runs, m, node, g0, g1, gn, missing, best, scores)
     # the first condition is decided by the compiler
     if tally is not None:  # noqa: SIM102
         if judge.sure > 0 and doubt > best and doubt >= score:
             count_rows(tally, f, m + missing, runs)
             gn = last_run(runs, m + missing, 2)
-            score, at, to_left, _ = _scan(
-                _who_counts(judge), sign, runs, m, node, g0, g1, gn, missing, best, scores
+            score, at, to_left, _ = scan(
+                counts_rows(judge), sign, runs, m, node, g0, g1, gn, missing, best, scores
             )
     if at < 0:
         return best
@@ -256,18 +234,3 @@ def offer(judge, sign, f, runs, scores, m, node, width, i, best, found, tally):
     for w in range(found.subset.shape[1]):
         found.subset[i, w] = 0
     return score
-
-
-@inner(forceinline=True)
-def offer_to(judge, rule, f, m, node, batch, own, width, i, best, found, work, general, tally):
-    """`offer` to entry `own` of a batch, whatever the codes of the feature are."""
-    # the first condition is decided by the compiler, the second by the feature
-    if general is not None:  # noqa: SIM102
-        if rule.categorical[f]:
-            return _offer_categories(
-                rule, f, work.runs, m, batch.whole[own], batch.bounds[own], batch.key[own], width,
-                i, best, found, general,
-            )  # fmt: skip
-    return offer(
-        judge, rule.signs[f], f, work.runs, work.scores, m, node, width, i, best, found, tally
-    )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.trees.meetings import n_listed
+from ensemble_gpu.kernels.cpu.trees.pair_categories import offer_to
 from ensemble_gpu.kernels.cpu.trees.pair_runs import add_rows, added_runs, sorted_runs
-from ensemble_gpu.kernels.cpu.trees.pair_scores import judge_of, offer, offer_to, pair_node
+from ensemble_gpu.kernels.cpu.trees.pair_scores import judge_of, offer, pair_node
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, ROWS, SMALL
 from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
 from ensemble_gpu.kernels.jit import inner, kernel
@@ -19,10 +20,10 @@ from ensemble_gpu.kernels.jit import inner, kernel
 
 
 @inner
-def search_rows(rule, count, rows, which, first, last, batch, found, work, general):
+def search_rows(rule, count, rows, which, first, last, batch, found, work, categories):
     """The best splits of the nodes which[first:last] of a batch, into their places of `found`.
 
-    `general` (None: no feature has categories) are scratch arrays for categories.
+    `categories` (None: no feature has any) are scratch arrays.
     """
     codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     keys, places, rank = work.sorting.keys, work.sorting.places, work.sorting.rank
@@ -57,7 +58,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, gener
                     base = np.uint64(slot) * stride
                     m = added_runs(sums, base, words, slot * n_words, n_words, count, runs)
                 best = offer_to(
-                    judge, rule, f, m, node, batch, i, width, i, best, found, work, general, None
+                    judge, rule, f, m, node, batch, i, width, i, best, found, work, categories, None
                 )
         score[i] = best
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.sharing import share
-from ensemble_gpu.kernels.cpu.trees.pair_runs import pair
+from ensemble_gpu.kernels.cpu.trees.pair_runs import counting_of, pair
 from ensemble_gpu.kernels.cpu.trees.pool import FETCHED, MINUS, SLOT, START, STOP
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES
 from ensemble_gpu.kernels.jit import inner
@@ -14,6 +14,8 @@ from ensemble_gpu.kernels.jit import inner
 HALF = FEATURES // 2
 # Rows a worker from which those of a task are shared: each has sums of its own, which are joined.
 LARGE = 4096
+# Tables that take turns where rows are counted.
+TURNS = 4
 
 
 @inner
@@ -42,19 +44,37 @@ def _fetch(words, order, a, n, lo, hi, block):
 
 
 @inner
-def _add_packed_tile(scratch, lanes, tile, sums):
+def _add_packed_tile(scratch, lanes, tile, count, sums):
     """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
     for lane in range(lanes):
-        own = sums[FEATURES * tile + lane]
+        f = FEATURES * tile + lane
+        own, shift = sums[f], counting_of(count, f).shift
         for code in range(own.shape[0]):
             value = scratch[256 * lane + code]
             low = value & np.int64(0xFFFFFFFF)
-            own[code, 0] += low
+            own[code, 0] += low << shift
             own[code, 1] += (value - low) >> np.int64(32)
 
 
 @inner
-def _add_packed(words, values, a, n, lanes, own, tile, scratch):
+def _count_codes(words, n, lane, scratch, own):
+    """own[code, 0] += how many of n rows have the code, in tables that take turns.
+
+    Equal codes follow each other often, and a place cannot be added to twice at once.
+    """
+    rows, shift, mask = scratch[: TURNS * 256], np.uint64(8 * lane), np.uint64(255)
+    for k in range(rows.shape[0]):
+        rows[k] = 0
+    for t in range(np.uint64(n)):
+        code = (words[t] >> shift) & mask
+        rows[np.uint64(256) * (t % np.uint64(TURNS)) + code] += 1
+    for turn in range(TURNS):
+        for code in range(own.shape[0]):
+            own[code, 0] += rows[256 * turn + code]
+
+
+@inner
+def _add_packed(words, values, a, n, lanes, own, tile, count, scratch):
     """Add n packed values, both halves at once; they are taken apart before they can overflow."""
     for k in range(scratch.shape[0]):
         scratch[k] = 0
@@ -71,7 +91,11 @@ def _add_packed(words, values, a, n, lanes, own, tile, scratch):
             for lane in range(HALF):
                 code = (word >> np.uint64(8 * lane)) & np.uint64(255)
                 scratch[np.uint64(256 * lane) + code] += value
-    _add_packed_tile(scratch, lanes, tile, own)
+    _add_packed_tile(scratch, lanes, tile, count, own)
+    for lane in range(lanes):
+        f = FEATURES * tile + lane
+        if counting_of(count, f).one == 1:
+            _count_codes(words, n, lane, scratch, own[f])
 
 
 @inner
@@ -101,17 +125,17 @@ def _add_up(rows, words, p, count, start, stop, lo, hi, own, pool, worker):
     order, label, values = rows.order, rows.label, rows.values
     block, scratch = pool.fetched[worker], pool.scratch[worker]
     flat, stride = own.reshape(-1), np.uint64(2 * own.shape[1])
-    packed = label.shape[0] == 0 and values.shape[1] == 1 and count.one == 0
+    packed = label.shape[0] == 0 and values.shape[1] == 1 and count.ordered.one == 0
     for a in range(start, stop, FETCHED):
         n = min(FETCHED, stop - a)
         _fetch(words, order, a, n, lo, hi, block)
         for tile in range(lo, hi):
             if packed:
                 lanes = min(FEATURES, p - FEATURES * tile)
-                _add_packed(block[tile - lo], values, a, n, lanes, own, tile, scratch)
+                _add_packed(block[tile - lo], values, a, n, lanes, own, tile, count, scratch)
             else:
                 base = np.uint64(FEATURES * tile) * stride
-                _add_pairs(block[tile - lo], label, values, a, n, count, flat, base, stride)
+                _add_pairs(block[tile - lo], label, values, a, n, count.ordered, flat, base, stride)
 
 
 @inner

@@ -10,7 +10,8 @@ import numpy as np
 
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.cpu.trees.meetings import list_allowed, note_test
-from ensemble_gpu.kernels.cpu.trees.pair_runs import counting_of_kept, general_of, work_of
+from ensemble_gpu.kernels.cpu.trees.pair_categories import categories_of
+from ensemble_gpu.kernels.cpu.trees.pair_runs import counting_of_kept, work_of
 from ensemble_gpu.kernels.cpu.trees.pair_splits import search_rows
 from ensemble_gpu.kernels.cpu.trees.partition import copy_rows, move_rows
 from ensemble_gpu.kernels.cpu.trees.pool import (
@@ -80,10 +81,10 @@ def _impure(nodes, m, order, target, start, stop):
 
 
 @inner(forceinline=True)
-def _search_part(worker, first, last, rule, count, rows, which, batch, found, works, generals):
+def _search_part(worker, first, last, rule, count, rows, which, batch, found, works, categories):
     """Nodes which[first:last], on one worker."""
-    work, general = work_of(works, worker), general_of(generals, worker)
-    search_rows(rule, count, rows, which, first, last, batch, found, work, general)
+    work, categories = work_of(works, worker), categories_of(categories, worker)
+    search_rows(rule, count, rows, which, first, last, batch, found, work, categories)
 
 
 @inner(forceinline=True)
@@ -130,7 +131,7 @@ def _search(
     meetings,
     pool,
     works,
-    generals,
+    categories,
     node_work,
     class_work,
 ):
@@ -166,17 +167,17 @@ def _search(
                 if n_tasks > 0:
                     search_pool(
                         crews[0], n_tasks, n_tiles, growth.p, rule, kept, rows, words, m, own,
-                        found, pool, works, generals,
+                        found, pool, works, categories,
                     )  # fmt: skip
                     release_borrowed(pool, n_tasks)
             else:
                 search_again(
                     n_tiles, growth.p, rule, kept, rows, nodes, pending[:n], own, found,
-                    pool, works, generals,
+                    pool, works, categories,
                 )  # fmt: skip
         _search_by_rows(
-            crews, growth.by_class, rule, count, rows, block, n, own, found, pool, works, generals,
-            node_work, class_work,
+            crews, growth.by_class, rule, count, rows, block, n, own, found, pool, works,
+            categories, node_work, class_work,
         )  # fmt: skip
         left = 0
         for i in range(n):
@@ -189,7 +190,7 @@ def _search(
 
 @inner(forceinline=True)
 def _search_by_rows(
-    crews, by_class, rule, count, rows, block, n, batch, found, pool, works, generals, node_work,
+    crews, by_class, rule, count, rows, block, n, batch, found, pool, works, categories, node_work,
     class_work,
 ):  # fmt: skip
     """The pending nodes that have no sums."""
@@ -214,7 +215,7 @@ def _search_by_rows(
         crew = crews[0 if size * features.shape[1] > SHARED_CELLS else 1]
         share(
             crew, m, _search_part,
-            (rule, count, rows, which, own_batch, found, works, generals),
+            (rule, count, rows, which, own_batch, found, works, categories),
         )  # fmt: skip
     if node_work is not None:
         _search_in_general(by_class, rule, rows, which[:m], own_batch, found, node_work, class_work)
@@ -317,19 +318,17 @@ def _divide_marked(
 @kernel
 def grow_whole(
     crew, alone, rule, count, rows, layout, others, growth, ranges, tree, block, meetings, pool,
-    works, generals, node_work, class_work, waiting,
+    works, categories, node_work, class_work, waiting,
 ):  # fmt: skip
     """Grow from the root at place 0 of the arrays of `tree`, which have room.
 
     The rows of node i are ranges[0][i] ... ranges[1][i] - 1. Two statistics have `pool`, `works`
-    and, for categories, `generals`; others have `node_work` and `class_work`, and are not shared.
+    and, for categories, `categories`; others have `node_work` and `class_work`, and are not shared.
     What is None is not compiled. `waiting` has room where leaves are limited.
 
     Returns how many nodes there are, and whether rows were laid out anew.
     """
-    crews, kept = (crew, alone), count
-    if generals is None:  # categories are not ordered, and most of their splits would be in doubt
-        kept = counting_of_kept(count, rule.min_rows, rows)
+    crews, kept = (crew, alone), counting_of_kept(count, rule.min_rows, rule.categorical, rows)
     start, stop = ranges
     labelled = rows.label.shape[0] > 0
     target, cells, steps = layout.target, layout.cells, layout.steps
@@ -359,7 +358,7 @@ def grow_whole(
                 continue
             _search(
                 crews, rule, count, kept, rows, words, growth, m, ranges, tree, block, meetings,
-                pool, works, generals, node_work, class_work,
+                pool, works, categories, node_work, class_work,
             )  # fmt: skip
             write_gains(
                 rule, tree.sums, block.nodes[:m], block.found.score, growth.rounding, block.worth

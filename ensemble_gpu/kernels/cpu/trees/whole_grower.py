@@ -12,11 +12,11 @@ from ensemble_gpu.kernels.cpu.sharing import ALONE
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees.class_splits import class_work
 from ensemble_gpu.kernels.cpu.trees.grower import TIDY, CpuGrower, Map
+from ensemble_gpu.kernels.cpu.trees.pair_categories import categories_for
 from ensemble_gpu.kernels.cpu.trees.pair_runs import (
     UNCOUNTED,
     Counting,
     counting,
-    generals_for,
     works_for,
 )
 from ensemble_gpu.kernels.cpu.trees.pool import TRIED, Pool, pool_for
@@ -123,7 +123,7 @@ class WholeGrower(CpuGrower):
         )  # fmt: skip
 
     def _work(self, growth: Growth, n_nodes: int, block: int, words: int) -> tuple[Any, ...]:
-        """Scratch arrays: pool, works, generals, node_work, class_work of `grow_whole`."""
+        """Scratch arrays: pool, works, categories, node_work, class_work of `grow_whole`."""
         n, columns, workers = len(self.order), self.n_stats + self.scoring.counted, self.threads
         if self.count is None:
             classes = class_work(self.codes, self.n_stats)
@@ -131,8 +131,8 @@ class WholeGrower(CpuGrower):
         pool = self._pool(growth, n_nodes, block, words)
         works = works_for(self.codes, self.width, n, workers)
         sets = bool(self.rule.categorical.any())
-        generals = generals_for(self.width, columns, workers) if sets else None
-        return pool, works, generals, None, None
+        categories = categories_for(self.width, columns, workers) if sets else None
+        return pool, works, categories, None, None
 
     def _most_nodes(self, limits: Any) -> int:
         """How many nodes a tree may have while it grows."""
