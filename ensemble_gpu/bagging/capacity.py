@@ -8,7 +8,7 @@ smallest of several, is the tree's; what is beyond it is cut off.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,7 +101,7 @@ def check_capacity(forest: Any) -> None:
 def _check_grid(capacity: str, grid: Any) -> None:
     if grid is None:
         return
-    if isinstance(grid, str) or not isinstance(grid, Iterable) or getattr(grid, "ndim", 1) != 1:
+    if isinstance(grid, str) or not isinstance(grid, Collection) or getattr(grid, "ndim", 1) != 1:
         raise TypeError(f"capacity_grid must be a sequence of capacities or None; got {grid!r}.")
     values = list(grid)
     if not values:

@@ -61,7 +61,8 @@ class Described:
 
     def risk(self, weight: np.ndarray) -> np.ndarray:
         """Impurities times the share of the weight: what cost-complexity pruning adds up."""
-        return self.impurity * weight / float(weight[0])
+        with np.errstate(over="ignore"):
+            return self.impurity * weight / float(weight[0])
 
 
 def preorder(left: np.ndarray) -> np.ndarray:

@@ -255,29 +255,6 @@ def test_weights_of_classes_count_in_the_loss(class_weight):
         assert forest.validation_curves_[t, 0] == pytest.approx(expected, rel=1e-4)
 
 
-def test_parts_of_a_bag_share_out_its_distinct_rows():
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(30, 2)), 2, axis=0)  # every row twice
-    kind, counts = kinds_of(X, np.zeros(60), None), rng.integers(0, 3, size=60)
-    drawn = np.bincount(kind, counts) > 0
-    for by, sizes in (("holdout", [round(0.3 * drawn.sum())]), ("cv", None)):
-        parts = Validation(by, 0.3, 4, 7, kind, None).parts(counts, 0)
-        held = np.array([np.bincount(kind, part.judged) > 0 for part in parts])
-        for part in parts:
-            np.testing.assert_array_equal(part.grown + part.judged, counts)
-            assert not ((part.grown > 0) & (part.judged > 0)).any()
-            assert not np.isin(kind[part.grown > 0], kind[part.judged > 0]).any()
-        if sizes is None:
-            assert np.ptp(held.sum(axis=1)) <= 1
-            np.testing.assert_array_equal(held.sum(axis=0), drawn)
-        else:
-            assert held.sum() == sizes[0]
-    repeats = np.arange(60)
-    (part,) = Validation("oob", 0.3, 4, 7, kind, repeats).parts(counts, 0)
-    np.testing.assert_array_equal(part.judged, np.where(drawn[kind], 0, repeats))
-    assert part.grown is counts
-
-
 def test_a_warm_start_goes_on_choosing():
     case = CASES["two classes"]
     params = {"capacity": "ccp_alpha", "warm_start": True}
@@ -327,6 +304,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], tuple[str, ...]]] = [
     ({"validation_folds": 1}, ValueError, ("validation_folds", ">= 2", "got 1")),
     ({"capacity_grid": [1, 2]}, ValueError, ("capacity_grid", "capacity is None")),
     ({**DEPTH, "capacity_grid": []}, ValueError, ("capacity_grid", "empty")),
+    ({**DEPTH, "capacity_grid": (d for d in "1")}, TypeError, ("capacity_grid", "sequence")),
     ({**DEPTH, "capacity_grid": 3}, TypeError, ("capacity_grid", "sequence", "3")),
     ({**DEPTH, "capacity_grid": [[1]]}, TypeError, ("capacity_grid[0]", "[1]")),
     ({**DEPTH, "capacity_grid": [3, 0]}, ValueError, ("capacity_grid[1]", ">= 1", "0")),
