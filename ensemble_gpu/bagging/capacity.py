@@ -58,8 +58,8 @@ ATTRIBUTES = """
     capacity_grid_ : tuple, the capacities, from the smallest tree to the largest (only with
         capacity, as the next two)
     capacities_ : tuple, that of each tree
-    validation_curves_ : ndarray [trees, capacities], mean {loss} of the rows that judge; NaN where
-        none does"""
+    validation_curves_ : ndarray [trees, capacities], mean {loss} of the rows that judge;
+        NaN where none does"""
 
 MOST_DEPTH = 32
 # Powers of two, and the middle between two.

@@ -40,10 +40,9 @@ from ensemble_gpu.trees.statistics import Statistics
 
 SUBSPACES = ("node", "tree")
 
-_SHARED = (
-    "capacity", "validation", "validation_fraction", "validation_folds", "validation_loss",
-    "voting",
-)  # fmt: skip
+# What trees of one forest have in common, and what those that choose a capacity have besides.
+_SHARED = ("capacity", "voting")
+_JUDGED = ("validation", "validation_fraction", "validation_folds", "validation_loss")
 
 
 class ForestEstimator(TreeEstimator):
@@ -205,8 +204,9 @@ class ForestEstimator(TreeEstimator):
 
     def _shared(self) -> dict[str, Any]:
         """Parameters that all trees of a forest have in common, whichever fit has grown them."""
+        names = _SHARED if self.capacity is None else (*_SHARED, *_JUDGED)
         grid = None if self.capacity_grid is None else tuple(self.capacity_grid)
-        own = {name: getattr(self, name) for name in _SHARED if hasattr(self, name)}
+        own = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return own | {"capacity_grid": grid}
 
     def _draws(self, n_rows: int) -> int:

@@ -270,6 +270,13 @@ def test_a_warm_start_goes_on_choosing():
             changed.fit(*case.data())
 
 
+def test_a_warm_start_without_a_capacity_has_no_judges_to_keep():
+    case = CASES["two classes"]
+    warm = case.fitted(n_estimators=2, warm_start=True)
+    warm.set_params(n_estimators=TREES, validation="cv", validation_loss="brier")
+    assert warm.fit(*case.data()).model_ == case.fitted().model_
+
+
 def test_a_fit_without_a_capacity_forgets_the_choices():
     case = CASES["real"]
     forest = case.fitted(capacity="max_depth")
