@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -17,12 +17,15 @@ from ensemble_gpu.data.keys import repetitions
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.sparse import apply_forest
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.trees.build import grow_tree, to_forest
+from ensemble_gpu.trees.build import Described, TreeParameters, grow_tree, to_forest
 from ensemble_gpu.trees.fitting import TreeData
+from ensemble_gpu.trees.grow import Grown
 from ensemble_gpu.trees.statistics import Statistics
 
 # Leaves [rows, trees] that predictions out of bag look up at once: bounds their memory.
 MOST_LEAVES = 1 << 22
+
+Tree = TypeVar("Tree")
 
 # (statistics, how often each row was drawn, where they are) -> the statistics of one tree
 Reweigh = Callable[[Statistics, Any, Where], Statistics]
@@ -34,13 +37,10 @@ def kept_rows(prepared: TreeData) -> Any:
     return X if order is None else take_rows(X, order)
 
 
-def bags_of(
-    prepared: TreeData, weighted: bool, draws: Callable[[int], int]
-) -> tuple[Bags, Statistics]:
-    """Bootstrap bags of the rows, and what is added up over them.
+def repeats_of(prepared: TreeData, weighted: bool) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """How often every row can be drawn, and the weights of rows beside that, on the host.
 
-    Whole weights of rows are repetitions to draw from, and no longer weights; unless `weighted`:
-    they include weights of classes. `draws` takes the number of rows to draw from.
+    Whole weights are repetitions; unless `weighted`: they include weights of classes.
     """
     statistics, where = prepared.statistics, prepared.engine.where
     repeats = factor = None
@@ -48,6 +48,19 @@ def bags_of(
         factor = where.host(statistics.weights).astype(np.float64)
     if statistics.weight_unit == 1.0 and not weighted:
         repeats, factor = repetitions(factor)
+    return repeats, factor
+
+
+def bags_of(
+    prepared: TreeData, weighted: bool, draws: Callable[[int], int]
+) -> tuple[Bags, Statistics]:
+    """Bootstrap bags of the rows, and what is added up over them.
+
+    Weights that are repetitions to draw from (`repeats_of`) are no longer weights. `draws` takes
+    the number of rows to draw from.
+    """
+    statistics, where = prepared.statistics, prepared.engine.where
+    repeats, factor = repeats_of(prepared, weighted)
     bags = make_bags(
         kept_rows(prepared), statistics.target, repeats, factor, seed=prepared.parameters.seed,
         max_samples=draws(statistics.weights.shape[0] if repeats is None else int(repeats.sum())),
@@ -64,40 +77,76 @@ def checksum(bags: Bags) -> int:
     return crc32(bags.rows.tobytes())
 
 
-def grow_forest(
-    prepared: TreeData,
-    bags: Bags | None,
-    numbers: Sequence[int],
-    reweigh: Reweigh,
-) -> Generator[Forest]:
-    """Trees `numbers`, side by side; `reweigh` may change the weights of the classes of a bag."""
-    engine = prepared.engine
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree of the forest that is not a model yet, and what was added up for it."""
+
+    grown: Grown
+    described: Described
+    statistics: Statistics
+
+    @property
+    def risk(self) -> np.ndarray:
+        return self.described.risk(self.statistics.weight(self.grown.sums))
+
+
+@dataclass(frozen=True)
+class BaggedRows:
+    """What the trees of a forest grow from: rows, bags of them (None: all rows).
+
+    `reweigh` may change the weights of the classes of a bag.
+    """
+
+    prepared: TreeData
+    bags: Bags | None
+    reweigh: Reweigh
+
+    def counts(self, number: int) -> np.ndarray | None:
+        """How often each row is in the bag of a tree (None: all rows once)."""
+        return None if self.bags is None else self.bags.counts(number)
+
+    def grow(
+        self, engine: Engine, number: int, drawn: np.ndarray | None, parameters: TreeParameters
+    ) -> GrownTree:
+        """Tree `number` from rows that are there as often as `drawn` says."""
+        where, prepared = engine.where, self.prepared
+        rows = counts = None
+        if drawn is not None:
+            rows = where.put(np.flatnonzero(drawn).astype(np.int32))
+            counts = where.put(drawn)
+        statistics = self.reweigh(prepared.statistics, counts, where)
+        grown, described = grow_tree(
+            engine, prepared.matrix, statistics, parameters, number, rows, counts
+        )
+        return GrownTree(grown, described, statistics)
+
+    def model(self, tree: GrownTree) -> Forest:
+        matrix, categories = self.prepared.matrix, self.prepared.categories
+        return to_forest(tree.grown, tree.described, matrix, tree.statistics, categories.values)
+
+    def tree(self, engine: Engine, number: int) -> Forest:
+        """Tree `number` of the forest, from its bag."""
+        grown = self.grow(engine, number, self.counts(number), self.prepared.parameters)
+        return self.model(grown)
+
+
+def side_by_side(
+    grow: Callable[[Engine, int], Tree], numbers: Sequence[int], engine: Engine
+) -> Generator[Tree]:
+    """grow(engine, number) of every number, in their order; as many at a time as there are workers.
+
+    Each of several workers has an engine of one thread.
+    """
     workers = min(engine.n_workers, len(numbers))
     own = engine.single() if workers > 1 else engine
 
-    def grow(number: int) -> Forest:
-        return _grow_one(own, prepared, bags, number, reweigh)
+    def one(number: int) -> Tree:
+        return grow(own, number)
 
     if workers == 1:
-        yield from map(grow, numbers)
+        yield from map(one, numbers)
         return
-    yield from in_order(grow, numbers, workers)  # which is closed with this one
-
-
-def _grow_one(
-    engine: Engine, prepared: TreeData, bags: Bags | None, number: int, reweigh: Reweigh
-) -> Forest:
-    where = engine.where
-    drawn = None if bags is None else bags.counts(number)
-    rows = counts = None
-    if drawn is not None:
-        rows = where.put(np.flatnonzero(drawn).astype(np.int32))
-        counts = where.put(drawn)
-    statistics = reweigh(prepared.statistics, counts, where)
-    grown, described = grow_tree(
-        engine, prepared.matrix, statistics, prepared.parameters, number, rows, counts
-    )
-    return to_forest(grown, described, prepared.matrix, statistics, prepared.categories.values)
+    yield from in_order(one, numbers, workers)  # which is closed with this one
 
 
 def out_of_bag(

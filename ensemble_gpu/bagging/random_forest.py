@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 import math
-import numbers
-import warnings
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.arrays.means import magnitude
-from ensemble_gpu.arrays.namespace import NUMPY, Where, to_numpy
-from ensemble_gpu.bagging.bagged_trees import bags_of, checksum, grow_forest, out_of_bag
-from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
-from ensemble_gpu.data.bags import Bags
-from ensemble_gpu.data.parameters import (
-    check_amount,
-    check_choice,
-    check_flag,
-    check_flag_or_metric,
-    check_integer,
-)
-from ensemble_gpu.estimators.shape import Shape
+from ensemble_gpu.arrays.namespace import NUMPY, Where
+from ensemble_gpu.bagging import capacity as choosing
+from ensemble_gpu.bagging.forest import ForestEstimator
+from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.trees.fitting import PARAMETERS, TreeData, TreeEstimator
+from ensemble_gpu.trees.fitting import PARAMETERS
+from ensemble_gpu.trees.judging import CLASS_LOSSES, MSE
 from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
 from ensemble_gpu.trees.statistics import WEIGHT_BITS, Statistics, class_statistics
 
@@ -36,7 +25,6 @@ from ensemble_gpu.trees.statistics import WEIGHT_BITS, Statistics, class_statist
 # their sums, weights times bootstrap counts, stay below 2^62.
 FACTOR_BITS, MOST_FACTOR_BITS = 16, 27
 
-SUBSPACES = ("node", "tree")
 VOTING = ("soft", "hard")
 
 _FOREST = """
@@ -59,7 +47,7 @@ _BAGS = """
         Predict every row by the trees that have not seen it; callable: metric(y, prediction).
     warm_start : bool, default=False
         Keep the trees of the last fit and add to them. Features, their names and categories, and
-        classes must be those of the last fit."""
+        classes must be those of the last fit, and so must what capacities are chosen by."""
 
 _ATTRIBUTES = """
 
@@ -69,161 +57,14 @@ _ATTRIBUTES = """
     model_ : Forest
     n_estimators_ : int, trees in the model
     feature_importances_ : ndarray, share of each feature in the fall of the impurity
-    oob_score_ : float, {score} of the predictions out of bag (only with oob_score)
+    oob_score_ : float, {score} of the predictions out of bag (only with oob_score); optimistic, and
+        fit warns of it, where capacities were chosen with validation="oob", by the same rows
     {oob} : ndarray, predictions out of bag, NaN where every tree has seen the row
-    engine_ : str, the engine that ran: "cpu", "cuda" or "reference"
+    engine_ : str, the engine that ran: "cpu", "cuda" or "reference"{capacity}
     """
 
 
-class _RandomForest(TreeEstimator):
-    """`_grow` of a forest."""
-
-    n_estimators: int
-    bootstrap: bool
-    max_samples: int | float | None
-    oob_score: bool | Callable[..., float]
-    warm_start: bool
-    subspace: str
-    # of each tree: how many draws (None: no bootstrap) from which rows (their checksum)
-    _drawn: list[tuple[int | None, int]]
-    _seed: int
-    _grown_for: Shape
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_integer("n_estimators", self.n_estimators, 1)
-        check_choice("subspace", self.subspace, SUBSPACES)
-        check_flag("bootstrap", self.bootstrap)
-        check_flag("warm_start", self.warm_start)
-        check_flag_or_metric("oob_score", self.oob_score)
-        if self.oob_score and not self.bootstrap:
-            raise ValueError("oob_score needs bootstrap=True; bootstrap is False.")
-        check_amount("max_samples", self.max_samples, 1, (None,))
-        if self.max_samples is not None and not self.bootstrap:
-            raise ValueError(
-                f"max_samples={self.max_samples!r} is for bootstrap=True; bootstrap is False."
-            )
-
-    def _forget(self) -> None:
-        if not self.warm_start:
-            super()._forget()
-
-    def _grow(self, prepared: TreeData) -> None:
-        if self.subspace == "tree":
-            k, p = prepared.parameters.n_features, self.n_features_in_
-            parameters = replace(prepared.parameters, n_features=p, subspace=k)
-            prepared = replace(prepared, parameters=parameters)
-        old = self._earlier()
-        if old is None:
-            self._seed, self._grown_for, self._drawn = prepared.parameters.seed, Shape.of(self), []
-        else:  # equal categories may have had other numbers
-            self._categories = self._grown_for.categories
-            parameters = replace(prepared.parameters, seed=self._seed)
-            binned = replace(prepared.binned, categories=self._categories)
-            prepared = replace(prepared, binned=binned, parameters=parameters)
-        more = range(len(self._drawn), self.n_estimators)
-        bags, statistics = None, prepared.statistics
-        if self.bootstrap and (more or self.oob_score):
-            bags, statistics = bags_of(prepared, self._weighted_classes, self._draws)
-        if more:
-            grown_from = replace(prepared, statistics=statistics)
-            # closed, and its threads with it, also where an interrupt comes between two trees
-            with closing(grow_forest(grown_from, bags, more, self._reweigh)) as trees:
-                voting = map(self._voting, trees)
-                self.model_ = Forest.join(chain([old] if old else [], voting), len(more))
-            self.n_estimators_ = len(self.model_)
-            drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
-            self._drawn = self._drawn + [drawn] * len(more)
-        else:
-            warnings.warn(
-                f"warm_start=True and n_estimators={self.n_estimators} as before: no tree was "
-                "added.",
-                UserWarning,
-                stacklevel=3,
-            )
-        forget_out_of_bag(self)
-        if self.oob_score:
-            assert bags is not None
-            self._keep_out_of_bag(prepared, bags)
-
-    @property
-    def _weighted_classes(self) -> bool:
-        """Whether the weights of rows hold those of their classes."""
-        return bool((getattr(self, "_class_factor", np.ones(1)) != 1.0).any())
-
-    def _earlier(self) -> Forest | None:
-        """The trees of the last fit, to be added to."""
-        if not (self.warm_start and hasattr(self, "model_")):
-            return None
-        old = self.model_
-        self._grown_for.check(Shape.of(self))
-        if len(old) > self.n_estimators:
-            raise ValueError(
-                f"n_estimators must be at least {len(old)}, the trees of the last fit, with "
-                f"warm_start=True; got {self.n_estimators}."
-            )
-        return old
-
-    def _draws(self, n_rows: int) -> int:
-        m = self.max_samples
-        if m is None:
-            return n_rows
-        if isinstance(m, numbers.Integral):
-            if int(m) > n_rows:
-                raise ValueError(
-                    f"max_samples must be at most the number of rows, {n_rows}; got {m!r}."
-                )
-            return int(m)
-        return max(1, round(m * n_rows))
-
-    def _reweigh(self, statistics: Statistics, counts: Any | None, where: Where) -> Statistics:
-        """What a tree adds up, given how often each row was drawn for it."""
-        return statistics
-
-    def _voting(self, tree: Forest) -> Forest:
-        """A tree as it is in the model."""
-        return tree
-
-    def _keep_out_of_bag(self, prepared: TreeData, bags: Bags) -> None:
-        """Mean outputs [rows] of the trees that have not seen the row; then their score."""
-        where, rows = prepared.engine.where, checksum(bags)
-        if any(n_draws is not None and other != rows for n_draws, other in self._drawn):
-            raise ValueError(
-                "oob_score with warm_start=True needs the rows and weights of the last fit; X, y "
-                "or sample_weight has changed. Use oob_score=False, or warm_start=False."
-            )
-        every = [None if n is None else replace(bags, n_draws=n) for n, _ in self._drawn]
-        total, times = out_of_bag(prepared, every, self.model_)
-        check_some_out(times > 0)
-        if (times == 0).any():
-            warnings.warn(
-                "Some rows have no prediction out of bag: every tree has seen them. More trees "
-                "would help.",
-                UserWarning,
-                stacklevel=4,
-            )
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = total / times[:, None]
-        outputs = np.full((prepared.X.shape[0], mean.shape[1]), np.nan)
-        order = prepared.binned.order
-        outputs[slice(None) if order is None else to_numpy(order)] = mean
-        statistics = prepared.statistics
-        target, weights = where.host(statistics.target), where.host(statistics.weights)
-        self._set_out_of_bag(outputs, mean, times > 0, target, weights, statistics)
-
-    def _set_out_of_bag(
-        self, outputs: np.ndarray, mean: np.ndarray, known: np.ndarray, target: np.ndarray,
-        weights: np.ndarray, statistics: Statistics,
-    ) -> None:  # fmt: skip
-        raise NotImplementedError
-
-    def decision_path(self, X: Any) -> Any:
-        """(sparse indicator [n, nodes], where the nodes of each tree begin), on the host."""
-        X, _, _, _ = self._inputs(X)
-        return self.model_.decision_path(X)
-
-
-class RandomForestClassifier(TreeClassifier, _RandomForest):
+class RandomForestClassifier(TreeClassifier, ForestEstimator):
     __doc__ = (
         """A random forest for two or more classes, grown where the arrays live.
 
@@ -243,8 +84,12 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
     class_weight : dict, "balanced", "balanced_subsample" or None
         Weights of the labels; "balanced": n / (K n_k), "balanced_subsample": the same with the
         counts of each bootstrap sample."""
+        + choosing.PARAMETERS.format(loss=choosing.CLASS_LOSS)
         + _ATTRIBUTES.format(
-            classes=", classes_, n_classes_", score="accuracy", oob="oob_decision_function_"
+            classes=", classes_, n_classes_",
+            score="accuracy",
+            oob="oob_decision_function_",
+            capacity=choosing.ATTRIBUTES.format(loss="validation_loss"),
         )
     )
 
@@ -268,6 +113,12 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         subspace: str = "node",
         oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
+        capacity: str | None = None,
+        capacity_grid: Sequence[Any] | None = None,
+        validation: str = "oob",
+        validation_fraction: float = 0.2,
+        validation_folds: int = 5,
+        validation_loss: str = "error",
         voting: str = "soft",
         class_weight: Any = None,
         ccp_alpha: float = 0.0,
@@ -295,6 +146,12 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
         self.subspace = subspace
         self.oob_score = oob_score
         self.warm_start = warm_start
+        self.capacity = capacity
+        self.capacity_grid = capacity_grid
+        self.validation = validation
+        self.validation_fraction = validation_fraction
+        self.validation_folds = validation_folds
+        self.validation_loss = validation_loss
         self.voting = voting
         self.class_weight = class_weight
         self.ccp_alpha = ccp_alpha
@@ -310,17 +167,11 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("voting", self.voting, VOTING)
+        check_choice("validation_loss", self.validation_loss, CLASS_LOSSES)
 
-    def _earlier(self) -> Forest | None:
-        old = super()._earlier()
-        if old is None:
-            self._voted = self.voting
-        elif self.voting != self._voted:
-            raise ValueError(
-                f"warm_start=True adds trees to those of the last fit, whose voting was "
-                f"{self._voted!r} and is {self.voting!r}. Use warm_start=False to fit anew."
-            )
-        return old
+    @property
+    def _validation_loss(self) -> str:
+        return self.validation_loss
 
     def _voting(self, tree: Forest) -> Forest:
         return tree if self.voting == "soft" else tree.voting()
@@ -360,7 +211,7 @@ class RandomForestClassifier(TreeClassifier, _RandomForest):
             self.oob_score_ = float(np.average(found == truth, weights=weights))
 
 
-class RandomForestRegressor(TreeRegressor, _RandomForest):
+class RandomForestRegressor(TreeRegressor, ForestEstimator):
     __doc__ = (
         """A random forest for a real target, grown where the arrays live.
 
@@ -373,7 +224,13 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         for y >= 0."""
         + PARAMETERS.format(splitter="best", max_features="1.0", positive="")
         + _BAGS
-        + _ATTRIBUTES.format(classes="", score="R^2", oob="oob_prediction_")
+        + choosing.PARAMETERS.format(loss="")
+        + _ATTRIBUTES.format(
+            classes="",
+            score="R^2",
+            oob="oob_prediction_",
+            capacity=choosing.ATTRIBUTES.format(loss="squared error"),
+        )
     )
 
     def __init__(
@@ -394,6 +251,11 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         subspace: str = "node",
         oob_score: bool | Callable[..., float] = False,
         warm_start: bool = False,
+        capacity: str | None = None,
+        capacity_grid: Sequence[Any] | None = None,
+        validation: str = "oob",
+        validation_fraction: float = 0.2,
+        validation_folds: int = 5,
         ccp_alpha: float = 0.0,
         monotonic_cst: Any = None,
         max_bins: int | None = 255,
@@ -419,6 +281,11 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         self.subspace = subspace
         self.oob_score = oob_score
         self.warm_start = warm_start
+        self.capacity = capacity
+        self.capacity_grid = capacity_grid
+        self.validation = validation
+        self.validation_fraction = validation_fraction
+        self.validation_folds = validation_folds
         self.ccp_alpha = ccp_alpha
         self.monotonic_cst = monotonic_cst
         self.max_bins = max_bins
@@ -428,6 +295,10 @@ class RandomForestRegressor(TreeRegressor, _RandomForest):
         self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def _validation_loss(self) -> str:
+        return MSE
 
     def _set_out_of_bag(
         self, outputs: np.ndarray, mean: np.ndarray, known: np.ndarray, target: np.ndarray,

@@ -7,6 +7,7 @@ a row of weight 3 is drawn as three equal rows are: integer weights are repetiti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from ensemble_gpu.kernels.host.draws import (
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
 
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
-FOR_FEATURES, FOR_LEARNERS = 1 << 32, 2 << 32
+FOR_FEATURES, FOR_LEARNERS, FOR_VALIDATION = 1 << 32, 2 << 32, 3 << 32
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,19 @@ def draw_features(
     draw = bootstrap_counts if replace else subset_counts
     counts = draw(seed + FOR_FEATURES, learner, n_features, n_draws)
     return np.repeat(np.arange(n_features), counts)
+
+
+def draw_parts(seed: int, learner: int, n: int, sizes: Sequence[int]) -> list[np.ndarray]:
+    """Disjoint sets of the numbers below n, of these sizes: bool [n] each."""
+    left, parts = np.arange(n), []
+    for k, size in enumerate(sizes):
+        number = learner * len(sizes) + k
+        chosen = subset_counts(seed + FOR_VALIDATION, number, len(left), size) > 0
+        part = np.zeros(n, dtype=bool)
+        part[left[chosen]] = True
+        parts.append(part)
+        left = left[~chosen]
+    return parts
 
 
 def learner_seed(seed: int, learner: int, which: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from ensemble_gpu.data.bags import draw_features
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.kernels.host.nodes import add_children, root_key, write_preorder
+from ensemble_gpu.kernels.host.nodes import add_subtrees, root_key, write_preorder
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER, SplitRule, subset_words
 from ensemble_gpu.model.forest import Forest
@@ -58,6 +58,11 @@ class Described:
 
     impurity: np.ndarray
     rest: np.ndarray | None
+
+    def risk(self, weight: np.ndarray) -> np.ndarray:
+        """Impurities times the share of the weight: what cost-complexity pruning adds up."""
+        with np.errstate(over="ignore"):
+            return self.impurity * weight / float(weight[0])
 
 
 def preorder(left: np.ndarray) -> np.ndarray:
@@ -111,11 +116,11 @@ def grow_tree(
     if statistics.second is not None:
         more = _more_sums(engine, matrix, statistics, grown, rows, counts)
         second, rest = more[:, 0], statistics.rest(grown.sums, more[:, 1:])
-    impurity = statistics.impurities(grown.sums, second)
+    described = Described(statistics.impurities(grown.sums, second), rest)
     if parameters.ccp_alpha > 0.0:
-        risk = impurity * statistics.weight(grown.sums) / total
+        risk = described.risk(statistics.weight(grown.sums))
         grown = pruned(grown, risk, parameters.ccp_alpha)
-    return grown, Described(impurity, rest)
+    return grown, described
 
 
 def _more_sums(
@@ -130,7 +135,7 @@ def _more_sums(
     if rows is not None:
         leaf, values = xp.take(leaf, rows), xp.take(values, rows, axis=0)
     sums = engine.sums_by(leaf, values, len(grown.feature))
-    add_children(grown.feature, grown.left, sums)
+    add_subtrees(grown.left, grown.right, sums)
     return sums
 
 

@@ -129,6 +129,11 @@ class Grown:
         leaf = self.feature == LEAF
         return leaf if self.owner is None else leaf & (self.owner == np.arange(len(leaf)))
 
+    def cut(self, split: np.ndarray) -> Grown:
+        """The tree with leaves in place of the nodes that are not split: a bool a node."""
+        feature = np.where(split, self.feature, np.int32(LEAF))
+        return replace(self, feature=feature, left=np.where(split, self.left, np.int32(LEAF)))
+
     def code_tree(self) -> CodeTree:
         return CodeTree(
             self.feature, self.bin, self.missing_left, self.left, self.right, self.subset
@@ -296,10 +301,4 @@ def _cut(tree: Grown, split: np.ndarray) -> Grown:
             kept[both] = True
         else:
             owner[both] = owner[node]
-    gone = ~split
-    return replace(
-        tree,
-        feature=np.where(gone, np.int32(LEAF), tree.feature),
-        left=np.where(gone, np.int32(LEAF), tree.left),
-        owner=owner,
-    )
+    return replace(tree.cut(split), owner=owner)

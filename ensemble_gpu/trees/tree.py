@@ -68,8 +68,7 @@ class _OneTree(TreeEstimator):
             grown, described = grow_tree(
                 prepared.engine, prepared.matrix, statistics, parameters, 0
             )
-        weight = statistics.weight(grown.sums)
-        alphas, risks = pruning_path(grown, described.impurity * weight / weight[0])
+        alphas, risks = pruning_path(grown, described.risk(statistics.weight(grown.sums)))
         return Bunch(ccp_alphas=alphas, impurities=risks)
 
 

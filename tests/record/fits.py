@@ -111,8 +111,15 @@ _FOREST = {
     "max_samples": None,
     "oob_score": False,
     "warm_start": False,
+    "capacity": None,
+    "capacity_grid": None,
+    "validation": "oob",
+    "validation_fraction": 0.2,
+    "validation_folds": 5,
 }
-FOREST_CLASSIFIER = {**TREE_CLASSIFIER, **_FOREST, "max_features": "sqrt"}
+FOREST_CLASSIFIER = {
+    **TREE_CLASSIFIER, **_FOREST, "max_features": "sqrt", "validation_loss": "error"
+}  # fmt: skip
 FOREST_REGRESSOR = {**TREE_REGRESSOR, **_FOREST, "max_features": 1.0}
 BAGGING_REGRESSOR = {
     "estimator": None,
@@ -676,6 +683,12 @@ for kind, two, holes, weights, cat in (
     kind("monotone", two, monotonic_cst=_cst, min_samples_leaf=5)
     kind("all values", holes, max_bins=None)
     kind("pruned", weights, ccp_alpha=0.005, min_impurity_decrease=0.001)
+    kind("depths that rows out of the bag choose", weights, capacity="max_depth")
+    kind("leaves that folds choose", holes, capacity="max_leaf_nodes", validation="cv")
+    kind("alphas that held-out rows choose", two, capacity="ccp_alpha", validation="holdout")
+forest("leaves by log-loss, 4 classes", "four classes, holes and weights",
+       capacity="max_leaf_nodes", validation_loss="log_loss")  # fmt: skip
+forest("depths by the Brier score", "two classes", capacity="max_depth", validation_loss="brier")
 forest("whole weights", "two classes, whole weights")
 forest("entropy, 4 classes", "four classes, holes and weights", criterion="entropy")
 forest("error, 3 classes", "three classes", criterion="error", max_depth=6)

@@ -9,8 +9,11 @@ import pytest
 
 import ensemble_gpu
 from ensemble_gpu import use_engine
+from ensemble_gpu.bagging.validation import VALIDATIONS
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
 from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from ensemble_gpu.trees.cutting import CAPACITIES
+from ensemble_gpu.trees.judging import CLASS_LOSSES
 from tests.record.data import data
 from tests.record.fits import FITS, GROUPS, PARAMETERS, comparable, read_record
 
@@ -80,6 +83,10 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
         assert len(recorded(kind, "max_bins")) > 1
     for kind in classifiers | regressors:
         assert recorded(kind, "splitter") == {"best", "random"}
+    for kind in ("RandomForestClassifier", "RandomForestRegressor"):
+        assert recorded(kind, "capacity") == {"None", *CAPACITIES}
+        assert recorded(kind, "validation") == {*VALIDATIONS}
+    assert recorded("RandomForestClassifier", "validation_loss") == {*CLASS_LOSSES}
     for kind in public:
         rows = [data(fit.data) for fit in FITS.values() if fit.estimator.kind == kind]
         assert {own.weights is None for own in rows} == {True, False}

@@ -28,7 +28,9 @@ CHECKED = [
     DecisionTreeRegressor(criterion="poisson", max_leaf_nodes=12, ccp_alpha=0.001),
     RandomForestClassifier(5),
     RandomForestClassifier(5, bootstrap=False, splitter="random", n_jobs=2),
+    RandomForestClassifier(5, capacity="max_leaf_nodes", validation_loss="log_loss"),
     RandomForestRegressor(5, criterion="poisson", missing="error", max_bins=None),
+    RandomForestRegressor(5, capacity="ccp_alpha", validation="holdout"),
 ]
 KINDS = [
     DecisionTreeClassifier,
@@ -61,8 +63,9 @@ TREE_DEFAULTS = {
 }  # fmt: skip
 FOREST_DEFAULTS = TREE_DEFAULTS | {
     "n_estimators": 100, "bootstrap": True, "max_samples": None, "oob_score": False,
-    "subspace": "node",
-    "warm_start": False,
+    "subspace": "node", "warm_start": False,
+    "capacity": None, "capacity_grid": None, "validation": "oob", "validation_fraction": 0.2,
+    "validation_folds": 5,
 }  # fmt: skip
 
 
@@ -77,7 +80,8 @@ FOREST_DEFAULTS = TREE_DEFAULTS | {
         (
             KINDS[2],
             FOREST_DEFAULTS
-            | {"criterion": "gini", "max_features": "sqrt", "class_weight": None, "voting": "soft"},
+            | {"criterion": "gini", "max_features": "sqrt", "class_weight": None, "voting": "soft"}
+            | {"validation_loss": "error"},
         ),
         (KINDS[3], FOREST_DEFAULTS | {"criterion": "squared_error", "max_features": 1.0}),
     ],

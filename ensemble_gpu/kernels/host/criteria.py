@@ -57,6 +57,19 @@ def times_log(x: np.ndarray) -> np.ndarray:
     return out
 
 
+@kernel
+def _write_logs(x, out):
+    for i in range(x.shape[0]):
+        out[i] = log(x[i])
+
+
+def logs(x: np.ndarray) -> np.ndarray:
+    """Ln x of every number [n]."""
+    out = np.empty(len(x))
+    _write_logs(np.ascontiguousarray(x, dtype=np.float64), out)
+    return out
+
+
 @cache
 def weighted_logs() -> np.ndarray:
     """x ln x of small integers."""

@@ -146,6 +146,8 @@ def mark_best(left, key, potential, most, fresh, split):
 
     A node that is not divided yet counts as having no children worth splitting: it is marked, its
     children will be known next time. After `fresh` of these it ends.
+
+    split[node] is the number of leaves there are then, or True where `split` is of bool.
     """
     heap = [(-potential[0], 0, 0.0, key[0], np.int64(0))]
     n_leaves = 1
@@ -153,8 +155,8 @@ def mark_best(left, key, potential, most, fresh, split):
         worth, depth, place, _, node = heapq.heappop(heap)
         if worth == -NEVER:
             break
-        split[node] = True
         n_leaves += 1
+        split[node] = n_leaves
         if left[node] != LEAF:
             for side in range(2):
                 child, there = np.int64(left[node]) + side, place + side * 0.5 ** (depth + 1)
@@ -189,9 +191,9 @@ def write_preorder(left, out):
 
 
 @kernel
-def add_children(feature, left, sums):
-    """From the sums of leaves those of their parents, which have lower numbers."""
-    for node in range(feature.shape[0] - 1, -1, -1):
-        if feature[node] != LEAF:
+def add_subtrees(left, right, sums):
+    """Add to each node [node, column] what is below it; children have higher numbers."""
+    for node in range(left.shape[0] - 1, -1, -1):
+        if left[node] != LEAF:
             for c in range(sums.shape[1]):
-                sums[node, c] = sums[left[node], c] + sums[left[node] + 1, c]
+                sums[node, c] += sums[left[node], c] + sums[right[node], c]

@@ -285,6 +285,26 @@ FITS: list[tuple[Any, dict[str, Any]]] = [
     (DecisionTreeRegressor, {"criterion": "poisson", "min_samples_leaf": 9}),
     (RandomForestRegressor, {"n_estimators": 2, "max_depth": 3, "random_state": 0}),
     (
+        RandomForestRegressor,
+        {
+            "n_estimators": 2,
+            "capacity": "ccp_alpha",
+            "validation": "holdout",
+            "min_samples_leaf": 4,
+            "random_state": 0,
+        },
+    ),
+    (
+        RandomForestClassifier,
+        {
+            "n_estimators": 2,
+            "capacity": "max_leaf_nodes",
+            "capacity_grid": [2, 3, 5],
+            "validation_loss": "log_loss",
+            "random_state": 0,
+        },
+    ),
+    (
         RandomForestClassifier,
         {"n_estimators": 2, "max_depth": 3, "splitter": "random", "random_state": 0},
     ),
@@ -313,8 +333,10 @@ def test_fit_equals_the_cpu_fit(estimator: Any, parameters: dict[str, Any]) -> N
         with use_engine(engine):
             model = estimator(**{"max_bins": 9, **parameters}).fit(X, y)
             assert model.engine_ == engine
-            models.append((model.model_.fingerprint(), model.model_(X), model.apply(X)))
+            curves = getattr(model, "validation_curves_", np.zeros(0))
+            models.append((model.model_.fingerprint(), model.model_(X), model.apply(X), curves))
     ours, theirs = models
     assert ours[0] == theirs[0]
     np.testing.assert_array_equal(ours[1], theirs[1])
     np.testing.assert_array_equal(ours[2], theirs[2])
+    np.testing.assert_array_equal(ours[3], theirs[3])
