@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,12 +18,19 @@ POSITIVE: tuple[float, ...] = (1.0,)
 
 @dataclass(frozen=True)
 class PathRows:
-    """Rows [n, p], targets [n] and weights [n] (None: all 1) in the namespace `where`."""
+    """Rows [n, p], targets [n] and weights [n] (None: all 1) in the namespace `where`.
+
+    `names` are those of the features, where a frame had some.
+    """
 
     X: Any
     target: Any
     weights: Any | None
     where: Where
+    names: Sequence[str] | None = None
+
+    def name(self, feature: int) -> str:
+        return f"feature {feature}" if self.names is None else str(self.names[feature])
 
     @property
     def total(self) -> float:
@@ -89,7 +97,7 @@ class Features:
         return self.A[:, j]
 
     def name(self, j: int) -> str:
-        return f"feature {j}"
+        return self.rows.name(j)
 
     def model(self, columns: np.ndarray, coefficients: np.ndarray, intercept: float) -> LinearModel:
         b = np.zeros((1, 1, self.p))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +27,15 @@ MOST_CELLS = 1 << 27
 
 @dataclass(frozen=True)
 class DictionarySettings:
-    """What columns are made by, besides the dictionary: thresholds, centring, the seed."""
+    """What columns are made by, besides the dictionary: thresholds, centring, the seed.
+
+    `names` are those of the features, where there are some.
+    """
 
     max_bins: int
     centred: bool
     seed: int
+    names: Sequence[str] | None
 
 
 def check_dictionary(dictionary: Any) -> None:
@@ -56,7 +61,7 @@ def dictionary_of(
     if isinstance(dictionary, Pool | Generated):
         return _learnt(dictionary, rows, classes, settings)
     where = locate(rows.X)
-    own = PathRows(where.as_float64(rows.X), rows.target, rows.weights, where)
+    own = PathRows(where.as_float64(rows.X), rows.target, rows.weights, where, settings.names)
     if dictionary == FEATURES:
         return Features(own, centred=settings.centred)
     return Stumps(own, max_bins=settings.max_bins, centred=settings.centred)
@@ -91,8 +96,9 @@ def _learnt(
     def made(model: AdditiveModel) -> DerivedModel:
         return DerivedModel.of(source.grid, generators, model)
 
-    derived = replace(own, X=generators(source.u, source.where))
+    names = [f"{type(dictionary).__name__} {k}" for k in range(N)]
+    derived = replace(own, X=generators(source.u, source.where), names=names)
     return Stumps(
         derived, max_bins=settings.max_bins, centred=settings.centred,
-        noun=type(dictionary).__name__, made=made,
+        made=made,
     )  # fmt: skip

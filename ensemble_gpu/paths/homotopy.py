@@ -62,7 +62,7 @@ class _State:
         self.A, self.n = A, A.rows.total
         self.start = self.c = A.correlations(r)
         size = np.max([sign * self.c for sign in A.signs], axis=0)
-        self.first = self.C = float(size.max(initial=0.0))
+        self.first = self.C = max(0.0, float(size.max(initial=0.0)))
         self.active: list[int] = []
         self.signs, self.b = np.zeros(0), np.zeros(0)
         self.L: np.ndarray = np.zeros((0, 0))

@@ -135,6 +135,8 @@ class Path:
         ax.axhline(0.0, color=GREY, linewidth=0.7)
         ax.set_xlabel("radius, sum of |coefficients|")
         ax.set_ylabel("coefficient")
+        ax.set_xlim(0.0, max(float(self.radii[-1]), 1e-300))
+        ax.set_title(f"Regularisation path of the {self.loss} loss")
         if len(named):
             ax.legend(frameon=False)
         tidy(ax)

@@ -107,9 +107,9 @@ def regularization_path(
         check_integer(name, value, 1, others=(None,))
     check_real("max_radius", max_radius, 0.0, others=(None,))
     check_seed(random_state)
-    rows, classes = _read(X, y, sample_weight, loss, device)
+    rows, classes, names = _read(X, y, sample_weight, loss, device)
     centred = intercept == FREE and loss == SQUARED
-    settings = DictionarySettings(int(max_bins), centred, draw_seed(random_state))
+    settings = DictionarySettings(int(max_bins), centred, draw_seed(random_state), names)
     A = dictionary_of(dictionary, rows, classes, settings)
     limits = Limits(max_active, max_radius, max_knots)
     if loss == SQUARED:
@@ -122,8 +122,8 @@ def regularization_path(
 
 def _read(
     X: Any, y: Any, sample_weight: Any, loss: str, device: str | None
-) -> tuple[Rows, np.ndarray | None]:
-    """The rows that take part, and the labels of the hinge loss, whose targets are 0 and 1."""
+) -> tuple[Rows, np.ndarray | None, Any]:
+    """The rows that take part, labels of the hinge loss (targets are 0 and 1), feature names."""
     reader = _Labels(device) if loss == HINGE else _Numbers(device)
     reader._check_parameters()
     reading = read(reader, X, y, sample_weight)
@@ -133,7 +133,7 @@ def _read(
     rows = reading.rows
     if reading.keep is not None and not bool(reading.where.xp.all(reading.keep)):
         rows = rows.take(reading.where.xp.nonzero(reading.keep)[0])
-    return rows, classes
+    return rows, classes, getattr(reader, "feature_names_in_", None)
 
 
 def _programme(A: Columns, loss: str, free: bool) -> PiecewiseLinear:

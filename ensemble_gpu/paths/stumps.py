@@ -23,8 +23,8 @@ class Stumps:
     dictionary are the rows of each bin, in chunks of equal length; an empty place holds row n,
     where v is continued with a 0. `at` is the last chunk up to each threshold.
 
-    The features may be numbers that were made of those of the user (`noun` is what one is called);
-    `made` turns a model of them into one of the user's.
+    The features may be numbers that were made of those of the user: `made` turns a model of them
+    into one of the user's.
     """
 
     signs = EITHER
@@ -35,10 +35,9 @@ class Stumps:
         *,
         max_bins: int,
         centred: bool,
-        noun: str = "feature",
         made: Callable[[AdditiveModel], Any] | None = None,
     ) -> None:
-        self.rows, self.noun, self.made = rows, noun, made
+        self.rows, self.made = rows, made
         where, X = rows.where, rows.X
         xp, (self.n, self.p) = where.xp, X.shape
         order = xp.argsort(X, axis=0, stable=True)
@@ -105,7 +104,7 @@ class Stumps:
         return where.xp.where(above, where.full(1.0), where.full(-1.0)) - float(self.means[j])
 
     def name(self, j: int) -> str:
-        return f"{self.noun} {self.feature[j]} > {self.threshold[j]:.4g}"
+        return f"{self.rows.name(int(self.feature[j]))} > {self.threshold[j]:.4g}"
 
     def model(self, columns: np.ndarray, coefficients: np.ndarray, intercept: float) -> Any:
         T = len(columns)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import svd
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_flag, check_integer
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
@@ -136,7 +137,7 @@ def _orthonormal(
     blocks, backs, kept = [], [], []
     for group in groups:
         block = xp.take(X, where.put(np.array(group)), axis=1)
-        U, s, Vt = xp.linalg.svd(block, full_matrices=False)
+        U, s, Vt = svd(block, where)
         s = where.host(s)
         rank = int((s > max(EPSILON * max(block.shape) * s[0], least[group].max())).sum())
         if rank:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.linalg import trace
 from ensemble_gpu.smoothers.protocol import Iterated, SmootherRows, Spectral
 
 # Eigenvalues this far outside their range are rounding errors, relative to the largest.
@@ -148,7 +149,7 @@ def iterated_boosted(
         A = A - settings.rate * parts.smooth(A)
         rss[k] = float(xp.sum(A[:, 0] * A[:, 0]))
         rest = A[:, 1:]
-        df[k] = n - float(xp.linalg.trace(rest))
+        df[k] = n - trace(rest, where)
         if settings.init == MEAN:
             df[k] += float(xp.sum(rest)) / n
     rate = settings.rate

@@ -233,6 +233,10 @@ def test_a_path_is_drawn():
     assert all(name.startswith("feature ") and ">" in name for name in names)
     assert "feature 0" in regularization_path(X, Y, dictionary="features").plot().get_legend(
     ).get_texts()[0].get_text()  # fmt: skip
+    named = {f"x{f}": X[:, f] for f in range(4)}
+    frame = pytest.importorskip("pandas").DataFrame(named)
+    first = regularization_path(frame, Y, max_knots=4).plot().get_legend().get_texts()[0]
+    assert first.get_text().startswith("x0 > ")
     plt.close("all")
     assert "20 knots" in repr(path)
 

@@ -140,7 +140,7 @@ def test_paths_end_where_asked():
     np.testing.assert_allclose(few.alphas, whole.alphas[:3])
     np.testing.assert_allclose(few.coefficients, whole.coefficients[:3][:, few.columns])
     assert not few.complete
-    with pytest.raises(ValueError, match="radius=50.0 is beyond the last knot"):
+    with pytest.raises(ValueError, match=r"radius=50\.0 is beyond the last knot"):
         few.at(radius=50.0)
     active = regularization_path(X, Y, max_active=2, **given)
     assert np.count_nonzero(active.coefficients[-1]) == 2

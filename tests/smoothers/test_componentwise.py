@@ -213,6 +213,10 @@ def test_shapes_of_features_can_be_drawn():
         figure = plot_shape_functions(model, X=X)
         assert len([ax for ax in figure.axes if ax.get_visible()]) >= 2
         plt.close("all")
+    linear = fitted(Linear())
+    plt.close(plot_shape_functions(linear, X=X))
+    F = linear.intercept_ + sum(linear.model_.shape_function(f)(X[:, f]) for f in range(4))
+    np.testing.assert_allclose(F, linear.predict(X))
     spline = fitted(Spline())
     F = spline.model_.intercept[0] + sum(
         spline.model_.shape_function(f)(X[:, f]) for f in range(4)
