@@ -73,7 +73,8 @@ class _State:
             self._join(int(np.argmax(size >= self.C * (1.0 - TIE))))
 
     def knot(self) -> tuple[float, np.ndarray, np.ndarray]:
-        size = np.abs(self.b)
+        norms = [np.sqrt(self.products[self.place[j], j]) for j in self.active]
+        size = np.abs(self.b) * norms
         moved = size > TIE * size.max(initial=0.0)  # the others are 0 but for rounding
         active = np.array(self.active, dtype=np.int64)
         return self.C / self.n, active[moved], self.b[moved]

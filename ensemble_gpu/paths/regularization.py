@@ -32,15 +32,15 @@ FREE, MEAN, ZERO = "free", "mean", "zero"
 MOST_CELLS = 1 << 22
 
 
-class _Numbers(ArrayRegressor, DenseEstimator, BaseEstimator):
-    """Reads X and y as a regressor's fit does."""
+class RegularizationPath(ArrayRegressor, DenseEstimator, BaseEstimator):
+    """Reads X and y as a regressor's fit does; errors name it."""
 
     def __init__(self, device: str | None = None) -> None:
         self.device = device
 
 
-class _Labels(ArrayClassifier, DenseEstimator, BaseEstimator):
-    """Reads X and y as a classifier's fit does."""
+class LabelledRegularizationPath(ArrayClassifier, DenseEstimator, BaseEstimator):
+    """Reads X and y as a classifier's fit does; errors name it."""
 
     def __init__(self, device: str | None = None) -> None:
         self.device = device
@@ -124,10 +124,11 @@ def _read(
     X: Any, y: Any, sample_weight: Any, loss: str, device: str | None
 ) -> tuple[Rows, np.ndarray | None, Any]:
     """The rows that take part, labels of the hinge loss (targets are 0 and 1), feature names."""
-    reader = _Labels(device) if loss == HINGE else _Numbers(device)
+    reader: LabelledRegularizationPath | RegularizationPath
+    reader = LabelledRegularizationPath(device) if loss == HINGE else RegularizationPath(device)
     reader._check_parameters()
     reading = read(reader, X, y, sample_weight)
-    classes = reader.classes_ if isinstance(reader, _Labels) else None
+    classes = reader.classes_ if isinstance(reader, LabelledRegularizationPath) else None
     if classes is not None and len(classes) != 2:
         raise ValueError(f"loss='hinge' needs two classes; y has {len(classes)}.")
     rows = reading.rows

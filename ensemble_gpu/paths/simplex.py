@@ -95,6 +95,7 @@ class _Vertex:
     def __init__(self, problem: PiecewiseLinear) -> None:
         self.problem = problem
         self.columns = np.ascontiguousarray(problem.M.T)  # a column is read in one piece
+        self.spans = np.abs(self.columns).max(axis=1, initial=0.0)
         n = len(problem.t)
         generic = np.random.default_rng(0).uniform(1.0, 2.0, size=n)
         self.targets = np.column_stack([problem.t, generic])
@@ -113,8 +114,9 @@ class _Vertex:
     def coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns that are not 0, in order, the intercept always, and their coefficients."""
         K, b = np.array(self.K, dtype=np.int64), self.b[:, 0]
-        order = np.argsort(K)
-        kept = order[(np.abs(b) > TIE * np.abs(b).max(initial=0.0))[order] | (self.s[order] == 0.0)]
+        used = (np.abs(b) * self.spans[K] > TIE * self.scale) | (self.s == 0.0)
+        kept = np.argsort(K)
+        kept = kept[used[kept]]
         return K[kept], b[kept]
 
     def advanced(self) -> bool:
@@ -186,24 +188,22 @@ class _Vertex:
         """The step at which a coefficient (position in K) or a residual is 0 first."""
         x = np.concatenate([self.s[:, None] * self.b, self.side[:, None] * self.r])
         v = np.concatenate([self.s * db, self.side * dr])
-        size = np.abs(v)
         k = len(self.K)
-        falls = np.concatenate([
-            v[:k] < -STILL * np.abs(db).max(initial=0.0), v[k:] < -STILL * size[k:].max(initial=0.0)
-        ])  # fmt: skip
+        # What one unit of a variable adds to residuals: all are compared in their units.
+        unit = np.concatenate([self.spans[self.K], np.ones(len(dr))])
+        falls = -v * unit > STILL * max(
+            float(np.abs(dr).max()), float((np.abs(db) * unit[:k]).max(initial=0.0))
+        )
         if not falls.any():
             return 0.0, None, None
         at = np.flatnonzero(falls)
-        value, speed = np.maximum(x[at, 0], 0.0), size[at]
+        value, speed = np.maximum(x[at, 0], 0.0), -v[at]
         step = float((value / speed).min())
-        # What a step leaves of each, in units of its kind, is 0 but for rounding.
-        of_b = max(
-            float(np.abs(self.b[:, 0]).max(initial=0.0)), step * float(np.abs(db).max(initial=0.0))
-        )
-        units = np.where(at < k, of_b, max(self.scale, step * float(np.abs(dr).max())))
-        tied = value - step * speed <= TIE * units
+        # What a step leaves of each is 0 but for rounding.
+        least = TIE * max(self.scale, step * float(np.abs(dr).max()))
+        tied = (value - step * speed) * unit[at] <= least
+        step = 0.0 if bool((value * unit[at] <= least)[tied].all()) else step
         at, speed = at[tied], speed[tied]
-        step = 0.0 if bool((value[tied] <= TIE * units[tied]).all()) else step
         chosen = int(at[np.argmin(x[at, 1] / speed)])
         return (step, chosen, None) if chosen < k else (step, None, chosen - k)
 

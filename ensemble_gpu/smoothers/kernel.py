@@ -48,6 +48,8 @@ class KernelRidge(BaseEstimator):
         ridges = as_penalties("ridge", self.ridge, lambda name, one: check_real(name, one, 0.0))
         check_integer("rank", self.rank, 1, others=(None,))
         width = median_distance(rows) if self.width == "median" else float(self.width)
+        if width * width == 0.0:
+            raise ValueError(f"width must be a number whose square is > 0; got {width!r}.")
         n = rows.X.shape[0]
         if self.rank is not None and int(self.rank) < n:
             centres = np.sort(np.random.default_rng(0).permutation(n)[: int(self.rank)])

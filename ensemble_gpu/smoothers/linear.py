@@ -58,6 +58,11 @@ class Linear(BaseEstimator):
 
     def prepared(self, rows: SmootherRows) -> Spectral:
         check_flag("center", self.center)
+        if self.groups is not None:
+            raise ValueError(
+                f"groups={self.groups!r} need componentwise=True: without it all columns are "
+                "fitted together."
+            )
         host, xp = rows.where.host, rows.where.xp
         none = np.zeros(1)
         if self.center:

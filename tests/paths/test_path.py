@@ -260,7 +260,7 @@ def test_bad_input_is_named(given, error, says):
 
 
 def test_bad_rows_and_points_are_named():
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="contains NaN, which RegularizationPath cannot take"):
         regularization_path(np.where(X > 2.0, np.nan, X), Y)
     path = regularization_path(X, Y, max_knots=3)
     with pytest.raises(ValueError, match="give radius or alpha"):

@@ -104,6 +104,16 @@ def test_ties_and_equal_columns_are_no_circle(loss):
             assert_optimal(path, x, y, np.ones(n), rng, free=bool(seed % 2))
 
 
+def test_columns_of_very_different_size_have_coefficients():
+    units = np.array([1e4, 1e-4, 1.0])
+    path = regularization_path(X * units, Y, loss="absolute", dictionary="features")
+    plain = regularization_path(X, Y, loss="absolute", dictionary="features")
+    assert path.complete
+    assert path.columns.tolist() == [0, 1, 2]
+    ours, theirs = (one.model(alpha=0.0) for one in (path, plain))
+    np.testing.assert_allclose(ours(X * units), theirs(X), atol=1e-9)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_coefficients_are_constant_in_alpha_and_linear_in_the_radius(loss):
     path = regularization_path(X, target(loss), loss=loss, dictionary="features")
