@@ -1,7 +1,7 @@
 """Boosting as regularised regression: `python -m bench.regularised [--only PART]`.
 
     columns   L2BoostRegressor(Linear(), componentwise=True), 5,000 rounds with df, beside a NumPy
-              loop of one product A' r a round without df
+              loop of one product A' r a round without df; what a thousand rounds of it take
     kernel    KernelRidge at n = 4,000: all k up to 1,000 for ten ridges, beside one eigh
     path      200 knots over all stumps of 10,000 x 28 rows, beside scikit-learn's lars_path on the
               explicit matrix; peak memory of each beyond X in a second run
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import lars_path
 
 from bench.markdown import seconds, table
@@ -60,7 +61,7 @@ def _pursuit(X: np.ndarray, y: np.ndarray, rounds: int, rate: float) -> np.ndarr
 
 def columns(repeats: int) -> list[Line]:
     rng = np.random.default_rng(0)
-    lines = []
+    lines, thousand = [], []
     for n, p, rounds in ((10_000, 200, 5_000), (100_000, 200, 5_000)):
         X = rng.normal(size=(n, p)) + rng.normal(size=(n, 1))
         y = X[:, :30] @ rng.normal(size=30) + rng.normal(size=n)
@@ -76,7 +77,20 @@ def columns(repeats: int) -> list[Line]:
 
         title = f"{n:,} x {p}, {rounds:,} rounds with df"
         lines.append(_contest(title, fit, loop, repeats, SHARE))
-    return lines
+        thousand.append(_a_thousand(ours, X, y, repeats))
+    small, large = thousand
+    title = "a thousand of these rounds: 10,000 rows; 100,000 rows"
+    return [*lines, [title, seconds(small), seconds(large), f"{large / small:.2f}"]]
+
+
+def _a_thousand(ours: Any, X: Any, y: Any, repeats: int) -> float:
+    """Seconds of a thousand rounds, from fits of many and of few, which prepare the same."""
+    many, few = (clone(ours).set_params(n_estimators=rounds) for rounds in (41_000, 1_000))
+    times = [
+        (_timed(lambda: many.fit(X, y)), _timed(lambda: few.fit(X, y))) for _ in range(repeats)
+    ]
+    most, least = (min(column) for column in zip(*times, strict=True))
+    return (most - least) / (len(many.rss_) - len(few.rss_)) * 1_000
 
 
 def kernel(repeats: int) -> list[Line]:
