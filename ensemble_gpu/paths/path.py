@@ -20,7 +20,8 @@ NAMED = 5
 class Point:
     """A point of the path: coefficients of Path.columns, and the intercept.
 
-    alpha is the penalty for which the point is optimal: -dR/dradius, R the least loss in the ball.
+    alpha is the penalty for which the point is optimal: -dR/dradius, R the least loss in the ball;
+    of several, as knots of the absolute and the hinge loss have, the least.
     """
 
     alpha: float
@@ -135,7 +136,8 @@ class Path:
         ax.axhline(0.0, color=GREY, linewidth=0.7)
         ax.set_xlabel("radius, sum of |coefficients|")
         ax.set_ylabel("coefficient")
-        ax.set_xlim(0.0, max(float(self.radii[-1]), 1e-300))
+        if self.radii[-1] > 0.0:
+            ax.set_xlim(0.0, float(self.radii[-1]))
         ax.set_title(f"Regularisation path of the {self.loss} loss")
         if len(named):
             ax.legend(frameon=False)

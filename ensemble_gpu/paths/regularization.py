@@ -28,7 +28,7 @@ from ensemble_gpu.paths.simplex import PiecewiseLinear, parametric_simplex
 
 LOSSES = (SQUARED, ABSOLUTE, HINGE)
 FREE, MEAN, ZERO = "free", "mean", "zero"
-# Rows times columns of a linear programme: 32 MiB, and a pivot in some ten milliseconds.
+# Rows times columns of a linear programme: 32 MiB, kept twice (bench/regularised.py has the times).
 MOST_CELLS = 1 << 22
 
 

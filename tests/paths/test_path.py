@@ -237,6 +237,7 @@ def test_a_path_is_drawn():
     frame = pytest.importorskip("pandas").DataFrame(named)
     first = regularization_path(frame, Y, max_knots=4).plot().get_legend().get_texts()[0]
     assert first.get_text().startswith("x0 > ")
+    assert regularization_path(X, np.ones(120)).plot().get_legend() is None
     plt.close("all")
     assert "20 knots" in repr(path)
 
