@@ -97,7 +97,8 @@ def regularization_path(
     -------
     Path
         Columns join at the same knots on every array library unless two tie to twelve digits;
-        floats agree to about 1e-10.
+        floats agree to about 1e-10. Answers of a pool are added up as integers: the sums are the
+        same to the last bit on every engine.
     """
     check_choice("loss", loss, LOSSES)
     check_dictionary(dictionary)

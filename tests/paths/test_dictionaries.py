@@ -128,6 +128,17 @@ def test_the_path_is_the_same_everywhere(name, place):
     np.testing.assert_allclose(place.host(predicted), here.model(radius=radius)(x), atol=1e-10)
 
 
+@pytest.mark.interop
+def test_other_libraries_have_the_same_path(library):
+    for learner, loss in ((Pool(signed=True), "squared"), (Balls(5), "absolute")):
+        given = {"dictionary": learner, "loss": loss, "max_knots": 8, "max_bins": 10}
+        here = regularization_path(ANSWERS, Y, sample_weight=W, **given)
+        x, y, w = map(library.put, (ANSWERS, Y, W))
+        there = regularization_path(x, y, sample_weight=w, **given)
+        np.testing.assert_allclose(there.coefficients, here.coefficients, atol=1e-10)
+        library.check(there.model(radius=0.1)(x), "float64")
+
+
 def test_thresholds_are_weighted_quantiles():
     rows = PathRows(X, None, W, locate(X))
     own = Stumps(rows, max_bins=5, centred=True)
