@@ -16,6 +16,7 @@ from ensemble_gpu.learners.pool import Pool
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.derived import DerivedModel
+from ensemble_gpu.model.generators import Generators, Grid
 from ensemble_gpu.paths.columns import Columns, Features, PathRows
 from ensemble_gpu.paths.members import Members
 from ensemble_gpu.paths.stumps import Stumps
@@ -36,6 +37,17 @@ class DictionarySettings:
     centred: bool
     seed: int
     names: Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """From a model of generators' numbers to one of the features that they are made of."""
+
+    grid: Grid
+    generators: Generators
+
+    def __call__(self, model: AdditiveModel) -> DerivedModel:
+        return DerivedModel.of(self.grid, self.generators, model)
 
 
 def check_dictionary(dictionary: Any) -> None:
@@ -93,12 +105,9 @@ def _learnt(
     source = dictionary.source(given)
     generators = source.drawn(0)
 
-    def made(model: AdditiveModel) -> DerivedModel:
-        return DerivedModel.of(source.grid, generators, model)
-
     names = [f"{type(dictionary).__name__} {k}" for k in range(N)]
     derived = replace(own, X=generators(source.u, source.where), names=names)
     return Stumps(
         derived, max_bins=settings.max_bins, centred=settings.centred,
-        made=made,
+        made=Derivation(source.grid, generators),
     )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Lasso, lars_path
@@ -146,6 +148,14 @@ def test_thresholds_are_weighted_quantiles():
     other = Stumps(repeated, max_bins=5, centred=True)
     np.testing.assert_allclose(own.means, other.means, atol=1e-14)
     np.testing.assert_allclose(own.correlations(Y), other.correlations(Y[REPEATED]), atol=1e-11)
+
+
+@pytest.mark.parametrize("name", list(DICTIONARIES))
+def test_paths_are_pickled(name):
+    path = regularization_path(X, Y, dictionary=DICTIONARIES[name], max_bins=6, max_knots=4)
+    again = pickle.loads(pickle.dumps(path))
+    assert again.model(radius=0.1) == path.model(radius=0.1)
+    assert again.dictionary.name(1) == path.dictionary.name(1)
 
 
 def test_what_is_no_dictionary_is_named():
