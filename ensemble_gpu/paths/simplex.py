@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.paths.basis import Basis
 from ensemble_gpu.paths.knots import Knots, Limits
 
 # Numbers closer than this share of the largest of their kind are equal.
@@ -87,7 +88,7 @@ class _Event:
 
 
 class _Vertex:
-    """Rows E and columns K of the basis, signs s of K (0: the intercept), sides of residuals.
+    """The basis E and K, signs s of K (0: the intercept), sides of the residuals (0 on E).
 
     `fixed` is M' theta of the rows that are not in E.
     """
@@ -99,21 +100,19 @@ class _Vertex:
         n = len(problem.t)
         generic = np.random.default_rng(0).uniform(1.0, 2.0, size=n)
         self.targets = np.column_stack([problem.t, generic])
-        self.E: list[int] = []
-        self.K: list[int] = []
-        self.s = np.zeros(0)
-        if problem.free:
-            self.E, self.K, self.s = [_best_constant(problem, self.targets)], [0], np.zeros(1)
+        first = [_best_constant(problem, self.targets)] if problem.free else []
+        self.basis = Basis(problem.M, first, [0] if problem.free else [])
+        self.s = np.zeros(len(first))
         self.side = np.zeros(n)
         self._solve()
         self.side = _sign(self.r, self.scale)
-        self.side[self.E] = 0.0
+        self.side[first] = 0.0
         self.fixed = self._theta(np.arange(n)) @ problem.M
         self.alpha, self.first, self.complete = np.inf, 0.0, False
 
     def coefficients(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns that are not 0, in order, the intercept always, and their coefficients."""
-        K, b = np.array(self.K, dtype=np.int64), self.b[:, 0]
+        K, b = np.array(self.basis.K, dtype=np.int64), self.b[:, 0]
         used = (np.abs(b) * self.spans[K] > TIE * self.scale) | (self.s == 0.0)
         kept = np.argsort(K)
         kept = kept[used[kept]]
@@ -139,11 +138,11 @@ class _Vertex:
         return False
 
     def _solve(self) -> None:
-        """B^-1, and b and r [., 2] with their moves along g."""
-        self.inverse = np.linalg.inv(self.problem.M[np.ix_(self.E, self.K)])
-        self.b = self.inverse @ self.targets[self.E]
-        self.r = self.targets - (self.b.T @ self.columns[self.K]).T
-        self.r[self.E] = 0.0
+        """b and r [., 2], with their moves along g."""
+        E, K = self.basis.E, self.basis.K
+        self.b = self.basis.V @ self.targets[E]
+        self.r = self.targets - (self.b.T @ self.columns[K]).T
+        self.r[E] = 0.0
         self.scale = max(float(np.abs(self.r[:, 0]).max()), float(np.abs(self.problem.t).max()))
 
     def _theta(self, at: Any) -> Any:
@@ -154,19 +153,19 @@ class _Vertex:
     def _event(self) -> _Event | None:
         """The first condition that breaks below alpha; of ties the first column or row."""
         M, up, down, fixed = self.problem.M, self.problem.up, self.problem.down, self.fixed
+        E, K, V = np.array(self.basis.E, dtype=np.int64), self.basis.K, self.basis.V
         # On E theta is h0 + alpha h1, and M' theta is c0 + alpha c1.
-        h0, h1 = np.column_stack([-fixed[self.K], self.s]).T @ self.inverse
-        c0, c1 = fixed + h0 @ M[self.E], h1 @ M[self.E]
+        h0, h1 = np.column_stack([-fixed[K], self.s]).T @ V
+        c0, c1 = fixed + h0 @ M[E], h1 @ M[E]
         penalised = np.ones(M.shape[1], dtype=bool)
         penalised[: int(self.problem.free)] = False
-        penalised[self.K] = False
+        penalised[K] = False
         found: list[_Event] = []
         for sign in self.problem.signs:
             rate = 1.0 - sign * c1
             found += _latest(sign * c0, rate, penalised & (rate > STILL), self.alpha, False, sign)
         if len(h0):
             moves = np.abs(h1) > STILL * np.abs(h1).max()
-            E = np.array(self.E)
             for sign, bound in ((1.0, up[E]), (-1.0, -down[E])):
                 own = moves & (sign * h1 < 0.0)
                 found += _latest(bound - h0, h1, own, self.alpha, True, sign)
@@ -178,19 +177,19 @@ class _Vertex:
     def _direction(self, event: _Event) -> tuple[np.ndarray, np.ndarray]:
         """How b_K and r move for each unit of the variable that enters."""
         if event.row:
-            db = -event.sign * self.inverse[:, event.at]
-            return db, -(db @ self.columns[self.K])
+            db = -event.sign * self.basis.V[:, event.at]
+            return db, -(db @ self.columns[self.basis.K])
         entering = event.sign * self.columns[event.at]
-        db = -(self.inverse @ entering[self.E])
-        return db, -(db @ self.columns[self.K] + entering)
+        db = -(self.basis.V @ entering[self.basis.E])
+        return db, -(db @ self.columns[self.basis.K] + entering)
 
     def _first_zero(self, db: np.ndarray, dr: np.ndarray) -> tuple[float, int | None, int | None]:
         """The step at which a coefficient (position in K) or a residual is 0 first."""
         x = np.concatenate([self.s[:, None] * self.b, self.side[:, None] * self.r])
         v = np.concatenate([self.s * db, self.side * dr])
-        k = len(self.K)
+        k = len(self.basis.K)
         # What one unit of a variable adds to residuals: all are compared in their units.
-        unit = np.concatenate([self.spans[self.K], np.ones(len(dr))])
+        unit = np.concatenate([self.spans[self.basis.K], np.ones(len(dr))])
         falls = -v * unit > STILL * max(
             float(np.abs(dr).max()), float((np.abs(db) * unit[:k]).max(initial=0.0))
         )
@@ -208,21 +207,25 @@ class _Vertex:
         return (step, chosen, None) if chosen < k else (step, None, chosen - k)
 
     def _exchange(self, event: _Event, column: int | None, row: int | None) -> None:
-        """The variable of the event enters the basis, and the column or the row leaves it."""
-        if event.row:
-            left = self.E.pop(event.at)
-            self.side[left] = event.sign
-            self.fixed += self._theta(left) * self.problem.M[left]
-        else:
-            self.K.append(event.at)
-            self.s = np.append(self.s, event.sign)
-        if column is not None:
-            self.K.pop(column)
-            self.s = np.delete(self.s, column)
+        """The variable of the event enters, and the column (position in K) or the row leaves."""
         if row is not None:
             self.fixed -= self._theta(row) * self.problem.M[row]
             self.side[row] = 0.0
-            self.E.append(row)
+        if event.row:
+            left = self.basis.E[event.at]
+            self.side[left] = event.sign
+            self.fixed += self._theta(left) * self.problem.M[left]
+            if row is not None:
+                self.basis.swap_row(event.at, row)
+            elif column is not None:
+                self.basis.shrink(event.at, column)
+                self.s = np.delete(self.s, column)
+        elif row is not None:
+            self.basis.grow(row, event.at)
+            self.s = np.append(self.s, event.sign)
+        elif column is not None:
+            self.basis.swap_column(column, event.at)
+            self.s[column] = event.sign
 
 
 def _latest(
