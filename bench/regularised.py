@@ -1,10 +1,12 @@
 """Boosting as regularised regression: `python -m bench.regularised [--only PART]`.
 
     columns   L2BoostRegressor(Linear(), componentwise=True), 5,000 rounds with df, beside a NumPy
-              loop of one product A' r a round without df
+              loop of one product A' r a round without df; what a thousand rounds of it take
     kernel    KernelRidge at n = 4,000: all k up to 1,000 for ten ridges, beside one eigh
     path      200 knots over all stumps of 10,000 x 28 rows, beside scikit-learn's lars_path on the
               explicit matrix; peak memory of each beyond X in a second run
+    simplex   1,000 knots of the absolute loss over 500 rows and 496 stumps, beside scipy's linprog
+              (HiGHS) at one penalty
 
 Processor time of all threads, so set OPENBLAS_NUM_THREADS=1 where others are busy: threads of BLAS
 that wait count too. Contestants run in turn, the least of several runs. Prints a table.
@@ -19,6 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.linear_model import lars_path
 
 from bench.markdown import seconds, table
@@ -60,7 +64,7 @@ def _pursuit(X: np.ndarray, y: np.ndarray, rounds: int, rate: float) -> np.ndarr
 
 def columns(repeats: int) -> list[Line]:
     rng = np.random.default_rng(0)
-    lines = []
+    lines, thousand = [], []
     for n, p, rounds in ((10_000, 200, 5_000), (100_000, 200, 5_000)):
         X = rng.normal(size=(n, p)) + rng.normal(size=(n, 1))
         y = X[:, :30] @ rng.normal(size=30) + rng.normal(size=n)
@@ -76,7 +80,20 @@ def columns(repeats: int) -> list[Line]:
 
         title = f"{n:,} x {p}, {rounds:,} rounds with df"
         lines.append(_contest(title, fit, loop, repeats, SHARE))
-    return lines
+        thousand.append(_a_thousand(ours, X, y, repeats))
+    small, large = thousand
+    title = "a thousand of these rounds: 10,000 rows; 100,000 rows"
+    return [*lines, [title, seconds(small), seconds(large), f"{large / small:.2f}"]]
+
+
+def _a_thousand(ours: Any, X: Any, y: Any, repeats: int) -> float:
+    """Seconds of a thousand rounds, from fits of many and of few, which prepare the same."""
+    many, few = (clone(ours).set_params(n_estimators=rounds) for rounds in (41_000, 1_000))
+    times = [
+        (_timed(lambda: many.fit(X, y)), _timed(lambda: few.fit(X, y))) for _ in range(repeats)
+    ]
+    most, least = (min(column) for column in zip(*times, strict=True))
+    return (most - least) / (len(many.rss_) - len(few.rss_)) * 1_000
 
 
 def kernel(repeats: int) -> list[Line]:
@@ -114,9 +131,32 @@ def path(repeats: int) -> list[Line]:
     return [_contest(title, ours, theirs, repeats), memory]
 
 
-def _stumps(X: np.ndarray) -> np.ndarray:
-    """The explicit dictionary of the same thresholds, [n, 7112]."""
-    found = regularization_path(X, X[:, 0], intercept="mean", max_knots=1).dictionary
+def simplex(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    n, X = 500, rng.normal(size=(500, 16))
+    y = X[:, 0] + np.sin(2.0 * X[:, 1]) + rng.normal(size=n)
+    given = {"loss": "absolute", "intercept": "zero", "max_bins": 32, "max_knots": 1_000}
+    found = regularization_path(X, y, **given)
+    A = _stumps(X, 32)
+    P, alpha = A.shape[1], float(found.alphas[len(found) // 2])
+    c = np.concatenate([np.full(2 * P, alpha), np.full(2 * n, 1.0 / n)])
+    rows = np.hstack([A, -A, np.eye(n), -np.eye(n)])
+
+    def theirs() -> Any:
+        return linprog(c, A_eq=rows, b_eq=y)
+
+    point = found.at(alpha=alpha)
+    left = y - found.model(alpha=alpha)(X)[:, 0]
+    off = abs(np.abs(left).mean() + alpha * point.radius - theirs().fun)
+    title = f"absolute loss, {len(found)} knots; linprog at one (objectives differ by {off:.1e})"
+    return [_contest(title, lambda: regularization_path(X, y, **given), theirs, repeats)]
+
+
+def _stumps(X: np.ndarray, max_bins: int = 255) -> np.ndarray:
+    """The explicit dictionary of the same thresholds, [n, 7112] with 255 bins of 28 features."""
+    found = regularization_path(
+        X, X[:, 0], intercept="mean", max_knots=1, max_bins=max_bins
+    ).dictionary
     columns = np.empty((len(X), len(found.feature)), order="F")
     for j, (f, t) in enumerate(zip(found.feature, found.threshold, strict=True)):
         columns[:, j] = np.where(X[:, f] > t, 1.0, -1.0)
@@ -131,7 +171,7 @@ def _peak(work: Callable[[], Any]) -> int:
     return peak
 
 
-PARTS = {"columns": columns, "kernel": kernel, "path": path}
+PARTS = {"columns": columns, "kernel": kernel, "path": path, "simplex": simplex}
 
 
 def main() -> None:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.model.impurity import impurity
     from ensemble_gpu.model.rules import rules
     from ensemble_gpu.neighbours.estimators import NeighboursClassifier, NeighboursRegressor
-    from ensemble_gpu.paths.path import Path, regularization_path
+    from ensemble_gpu.paths.path import Path
+    from ensemble_gpu.paths.regularization import regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.selection.cross_validation import cross_validate
     from ensemble_gpu.selection.tuning import tune
@@ -56,7 +57,7 @@ _HOME = {
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
-    "regularization_path": "ensemble_gpu.paths.path",
+    "regularization_path": "ensemble_gpu.paths.regularization",
     "rules": "ensemble_gpu.model.rules",
     "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",

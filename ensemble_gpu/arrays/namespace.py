@@ -7,6 +7,7 @@ through its `put` and `host`, so a transfer is always visible in the code that c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import array_api_compat
@@ -58,6 +59,15 @@ class Where:
     def __str__(self) -> str:
         name = self.xp.__name__.removeprefix("array_api_compat.")
         return f"{name} on {self.device}"
+
+    def __reduce__(self) -> Any:
+        """A pickle names the namespace: modules have none of their own."""
+        return _again, (self.xp.__name__, self.device, self.kind)
+
+
+def _again(namespace: str, device: Any, kind: str) -> Where:
+    found = Where(import_module(namespace), device, kind)
+    return NUMPY if found == NUMPY else found
 
 
 NUMPY = Where(array_api_compat.array_namespace(np.zeros(1)), "cpu", HOST)

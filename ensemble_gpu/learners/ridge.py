@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import svd
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.data.parameters import check_not_negative
 from ensemble_gpu.learners.protocol import LearnerRows
@@ -56,7 +57,7 @@ def decompose(X: Any, weights: Any | None, where: Where) -> Decomposition:
     root = None if weights is None else xp.sqrt(weights)[:, None]
     mean = xp.mean(X, axis=0) if root is None else xp.sum(root * root * X, axis=0) / xp.sum(weights)
     X = X - mean[None, :]
-    U, s, Vt = xp.linalg.svd(X if root is None else root * X, full_matrices=False)
+    U, s, Vt = svd(X if root is None else root * X, where)
     largest = float(xp.max(s)) if s.shape[0] else 0.0
     rank = int(xp.sum(xp.astype(s > EPSILON * max(X.shape) * largest, xp.int64)))
     return Decomposition(U[:, :rank], s[:rank], Vt[:rank, :], mean, root, where)

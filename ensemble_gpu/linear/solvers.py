@@ -13,6 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ensemble_gpu.arrays.linalg import solve_linear
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.losses import Loss
 
@@ -172,7 +173,7 @@ def newton(problem: Objective, B: Any, tolerance: float, most_steps: int) -> Sol
             return Solution(B, step, True)
         safe = RIDGE * max(float(xp.max(xp.abs(H))), 1e-300)
         flat = xp.reshape(xp.permute_dims(G, (1, 0)), (n * K, 1))
-        D = xp.reshape(xp.linalg.solve(H + safe * eye, flat), (K, n))
+        D = xp.reshape(solve_linear(H + safe * eye, flat, where), (K, n))
         D = xp.permute_dims(D, (1, 0))
         D = D if K == 1 else D - xp.mean(D, axis=1, keepdims=True)
         slope, t = float(xp.sum(G * D)), 1.0

@@ -10,6 +10,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
 from ensemble_gpu.model.inputs import check_complete, rows_at_work
+from ensemble_gpu.model.spline import Shape
 from ensemble_gpu.model.stages import stages
 
 
@@ -56,6 +57,10 @@ class LinearModel(Model):
             f"LinearModel({self.n_features} features, {self.n_outputs} output(s), {len(self)} "
             "round(s))"
         )
+
+    def shape_function(self, feature: int) -> Shape:
+        """What feature `feature` adds to F of one output: the line b x."""
+        return Shape(np.array([0.0, 1.0]), np.array([0.0, self.coefficients[:, 0, feature].sum()]))
 
     def first(self, n_rounds: int) -> LinearModel:
         """The model of the first n rounds (of all, where there are fewer)."""

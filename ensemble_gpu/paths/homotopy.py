@@ -1,14 +1,15 @@
 """The whole path of the lasso over a dictionary, from knot to knot (Efron et al. 2004).
 
-    min over b of |y - A b|^2 / (2 n) + alpha |b|_1
+    min over b of sum_i w_i (y_i - A_i b)^2 / (2 n) + alpha |b|_1,    n = sum w
 
-With c = A' r and C = max |c| = n alpha, the active columns have |c_j| = C and signs s_j, and move
-by d = (A_a' A_a)^-1 s. With u = A_a d and a = A' u a step gamma leads to C - gamma, c - gamma a and
-b_a + gamma d. It ends where an inactive column reaches the bound,
+With c = A' W r and C = max |c| = n alpha, the active columns have |c_j| = C and signs s_j, and move
+by d = (A_a' W A_a)^-1 s. With u = A_a d and a = A' W u a step gamma leads to C - gamma, c - gamma a
+and b_a + gamma d. It ends where an inactive column reaches the bound,
 
     gamma = (C - c_j) / (1 - a_j)    or    (C + c_j) / (1 + a_j),
 
-where an active coefficient reaches 0, gamma = -b_j / d_j, or at C = 0. A column whose correlation
+where an active coefficient reaches 0, gamma = -b_j / d_j, or at C = 0. Where coefficients must not
+be negative C is max c, and only c_j = C is a bound. A column whose correlation
 falls as fast as C does (a_j = 1: it equals an active one) never joins, nor does one that has just
 left (a_j > 1). Where columns tie, steps of length 0 find which of them move: one that would move
 against its sign leaves again, and the lowest index comes first, which ends (Murty 1974).
@@ -16,13 +17,13 @@ against its sign leaves again, and the lowest index comes first, which ends (Mur
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ensemble_gpu.paths.dictionaries import Columns
+from ensemble_gpu.paths.columns import Columns
+from ensemble_gpu.paths.knots import Knots, Limits
 
 # A correlation falls as fast as C where 1 - a is below this.
 SAME = 1e-10
@@ -36,61 +37,32 @@ MOST_STILL = 100
 REFRESH = 8
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Where a path may end before C = 0; None: nowhere."""
-
-    max_active: int | None
-    max_radius: float | None
-    max_knots: int | None
-
-
-@dataclass(frozen=True)
-class Knots:
-    """alpha, radius [knots]; of each knot the columns that are not 0 and their coefficients.
-
-    `complete`: the last knot is least squares.
-    """
-
-    alphas: np.ndarray
-    radii: np.ndarray
-    columns: list[np.ndarray]
-    coefficients: list[np.ndarray]
-    complete: bool
-
-
 def homotopy(A: Columns, r: Any, limits: Limits) -> Knots:
     """The knots from b = 0, of targets r [n]."""
     state = _State(A, r)
     found = [state.knot()]
-    while not state.done and not _beyond(found[-1], len(found), limits):
+    while not state.done and not limits.reached(found[-1][2], len(found)):
         if state.step() > 0.0:
             found.append(state.knot())
     alphas, columns, values = zip(*found, strict=True)
-    radii = np.array([np.abs(b).sum() for b in values])
-    return Knots(np.array(alphas), radii, list(columns), list(values), state.C == 0.0)
-
-
-def _beyond(knot: tuple[float, np.ndarray, np.ndarray], n_knots: int, limits: Limits) -> bool:
-    _, columns, b = knot
-    return (
-        (limits.max_active is not None and len(columns) >= limits.max_active)
-        or (limits.max_radius is not None and np.abs(b).sum() >= limits.max_radius)
-        or (limits.max_knots is not None and n_knots >= limits.max_knots)
-    )
+    shifts = [-float(b @ A.means[own]) for own, b in zip(columns, values, strict=True)]
+    return Knots(
+        np.array(alphas), list(columns), list(values), np.array(shifts), state.C == 0.0
+    )  # fmt: skip
 
 
 class _State:
     """Correlations at a knot; the active columns, their signs, coefficients and Cholesky factor.
 
-    Rows are touched once a column that joins, for g_j = A' A_j: then a = sum d_j g_j, and c, which
-    follows a, is now and then the first c minus sum b_j g_j, so that it does not drift.
+    Rows are touched once a column that joins, for g_j = A' W A_j: then a = sum d_j g_j, and c,
+    which follows a, is now and then the first c minus sum b_j g_j, so that it does not drift.
     """
 
     def __init__(self, A: Columns, r: Any) -> None:
-        self.A, self.n = A, r.shape[0]
+        self.A, self.n = A, A.rows.total
         self.start = self.c = A.correlations(r)
-        self.first = self.C = float(np.abs(self.c).max(initial=0.0))
+        size = np.max([sign * self.c for sign in A.signs], axis=0)
+        self.first = self.C = max(0.0, float(size.max(initial=0.0)))
         self.active: list[int] = []
         self.signs, self.b = np.zeros(0), np.zeros(0)
         self.L: np.ndarray = np.zeros((0, 0))
@@ -98,10 +70,11 @@ class _State:
         self.products: np.ndarray = np.zeros((16, len(self.c)))
         self.steps, self.still, self.done = 0, 0, self.C == 0.0
         if not self.done:
-            self._join(int(np.argmax(np.abs(self.c) >= self.C * (1.0 - TIE))))
+            self._join(int(np.argmax(size >= self.C * (1.0 - TIE))))
 
     def knot(self) -> tuple[float, np.ndarray, np.ndarray]:
-        size = np.abs(self.b)
+        norms = [np.sqrt(self.products[self.place[j], j]) for j in self.active]
+        size = np.abs(self.b) * norms
         moved = size > TIE * size.max(initial=0.0)  # the others are 0 but for rounding
         active = np.array(self.active, dtype=np.int64)
         return self.C / self.n, active[moved], self.b[moved]
@@ -131,14 +104,14 @@ class _State:
         return gamma
 
     def _correlated(self, d: np.ndarray) -> np.ndarray:
-        """A' A_a d [P]."""
+        """A' W A_a d [P]."""
         weights = np.zeros(len(self.place))
         weights[[self.place[j] for j in self.active]] = d
         return weights @ self.products[: len(weights)]
 
     def _first_join(self, a: np.ndarray) -> tuple[float, int]:
         gamma = np.full(len(a), np.inf)
-        for sign in (1.0, -1.0):
+        for sign in self.A.signs:
             slower = 1.0 - sign * a
             away = np.maximum(self.C - sign * self.c, 0.0)
             own = slower > SAME
@@ -161,7 +134,7 @@ class _State:
         return (0.0 if least <= TIE * self.first else least), place
 
     def _solve(self, s: np.ndarray) -> np.ndarray:
-        """(A_a' A_a)^-1 s."""
+        """(A_a' W A_a)^-1 s."""
         half = solve_triangular(self.L, s, lower=True, check_finite=False)
         return solve_triangular(self.L, half, lower=True, trans=1, check_finite=False)
 
@@ -181,12 +154,12 @@ class _State:
         self.b = np.append(self.b, 0.0)
 
     def _products(self, j: int) -> np.ndarray:
-        """A' A_j, kept for when the column comes back."""
+        """A' W A_j, kept for when the column comes back."""
         if j not in self.place:
             at = self.place[j] = len(self.place)
             if at == len(self.products):
                 self.products = np.concatenate([self.products, np.zeros_like(self.products)])
-            self.products[at] = self.A.correlations(self.A.column(j)[:, 0])
+            self.products[at] = self.A.correlations(self.A.column(j))
         return self.products[self.place[j]]
 
     def _leave(self, k: int) -> None:

@@ -13,6 +13,7 @@ from ensemble_gpu.plotting.displays import (
     RocDisplay,
 )
 from ensemble_gpu.plotting.formulas import plot_impurities, plot_losses
+from ensemble_gpu.plotting.rounds import plot_criterion
 from ensemble_gpu.plotting.tree import plot_tree
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ConfusionDisplay",
     "PrecisionRecallDisplay",
     "RocDisplay",
+    "plot_criterion",
     "plot_history",
     "plot_impurities",
     "plot_learning_curve",

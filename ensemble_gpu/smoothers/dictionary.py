@@ -7,6 +7,7 @@ lambda = 1 is least squares, less a penalised fit.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import svd
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_flag, check_integer
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
@@ -109,7 +111,10 @@ def _columns(smoother: Linear, rows: SmootherRows) -> Dictionary:
 def _checked_groups(groups: Any, p: int) -> list[list[int]]:
     if groups is None:
         return [[f] for f in range(p)]
-    found = [list(map(int, group)) for group in groups]
+    try:
+        found = [[operator.index(f) for f in group] for group in groups]
+    except TypeError:
+        found = []
     flat = [f for group in found for f in group]
     if not flat or not all(found) or min(flat) < 0 or max(flat) >= p:
         raise ValueError(f"groups must be lists of columns from 0 to {p - 1}; got {groups!r}.")
@@ -136,7 +141,7 @@ def _orthonormal(
     blocks, backs, kept = [], [], []
     for group in groups:
         block = xp.take(X, where.put(np.array(group)), axis=1)
-        U, s, Vt = xp.linalg.svd(block, full_matrices=False)
+        U, s, Vt = svd(block, where)
         s = where.host(s)
         rank = int((s > max(EPSILON * max(block.shape) * s[0], least[group].max())).sum())
         if rank:

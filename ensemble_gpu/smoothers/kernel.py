@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import eigh, svd
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_integer, check_real
 from ensemble_gpu.model.kernel import KernelModel, gaussian, squared_distances
@@ -47,6 +48,8 @@ class KernelRidge(BaseEstimator):
         ridges = as_penalties("ridge", self.ridge, lambda name, one: check_real(name, one, 0.0))
         check_integer("rank", self.rank, 1, others=(None,))
         width = median_distance(rows) if self.width == "median" else float(self.width)
+        if width * width == 0.0:
+            raise ValueError(f"width must be a number whose square is > 0; got {width!r}.")
         n = rows.X.shape[0]
         if self.rank is not None and int(self.rank) < n:
             centres = np.sort(np.random.default_rng(0).permutation(n)[: int(self.rank)])
@@ -61,7 +64,7 @@ def _exact(rows: SmootherRows, width: float, ridges: np.ndarray) -> Spectral:
     root = rows.root
     if root is not None:
         K = root * K * root.T
-    d, U = xp.linalg.eigh((K + K.T) * 0.5)
+    d, U = eigh((K + K.T) * 0.5, where)
     d = np.maximum(where.host(d), 0.0)
     centres = where.host(rows.X)
 
@@ -80,12 +83,12 @@ def _low_rank(
     where, xp = rows.where, rows.where.xp
     Z = xp.take(rows.X, where.put(centres), axis=0)
     K = gaussian(Z, Z, width, where)
-    e, P = xp.linalg.eigh((K + K.T) * 0.5)
+    e, P = eigh((K + K.T) * 0.5, where)
     e = where.host(e)
     kept = int((e > EPSILON * len(e) * e[-1]).sum())  # ascending
     whiten = P[:, len(e) - kept :] / xp.sqrt(where.put(e[len(e) - kept :].copy()))[None, :]
     phi = xp.matmul(gaussian(rows.X, Z, width, where), whiten)
-    U, s, Vt = xp.linalg.svd(rows.weighted(phi), full_matrices=False)
+    U, s, Vt = svd(rows.weighted(phi), where)
     s = where.host(s)
     back = where.host(xp.matmul(whiten, Vt.T))
     kept_rows = where.host(Z)

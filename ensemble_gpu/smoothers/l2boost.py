@@ -11,7 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ensemble_gpu.data.parameters import check_choice, check_flag, check_integer, check_real
+from ensemble_gpu.data.parameters import (
+    check_choice,
+    check_flag,
+    check_integer,
+    check_not_negative,
+    check_real,
+)
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.data.validation import check_target
@@ -286,6 +292,7 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
         BiasVariance, arrays [n_estimators]
         """
         check_is_fitted(self)
+        check_not_negative("sigma", sigma, others=(None,))
         if self.componentwise:
             raise ValueError(
                 "bias_variance needs a linear operator; with componentwise=True the choice of the "
@@ -296,8 +303,6 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
         noise = sigma
         if noise is None:
             noise = np.sqrt(self.rss_[k] / max(rows.total - self.df_[k], 1.0))
-        elif not noise >= 0.0 or not np.isfinite(noise):
-            raise ValueError(f"sigma must be a finite number >= 0 or None; got {sigma!r}.")
         parts = self._smoother().prepared(rows)
         penalty = 0
         if not isinstance(parts, Iterated):

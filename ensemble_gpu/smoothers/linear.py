@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import svd
 from ensemble_gpu.data.parameters import check_flag, check_not_negative
 from ensemble_gpu.learners.ridge import EPSILON, decompose
 from ensemble_gpu.learners.ridge import Ridge as RidgeLearner
@@ -57,13 +58,18 @@ class Linear(BaseEstimator):
 
     def prepared(self, rows: SmootherRows) -> Spectral:
         check_flag("center", self.center)
+        if self.groups is not None:
+            raise ValueError(
+                f"groups={self.groups!r} need componentwise=True: without it all columns are "
+                "fitted together."
+            )
         host, xp = rows.where.host, rows.where.xp
         none = np.zeros(1)
         if self.center:
             parts = decompose(rows.X, rows.weights, rows.where)
             return _spectral(parts.U, host(parts.s), host(parts.Vt), host(parts.mean), none)
         X = xp.concat([xp.ones_like(rows.X[:, :1]), rows.X], axis=1)
-        U, s, Vt = xp.linalg.svd(rows.weighted(X), full_matrices=False)
+        U, s, Vt = svd(rows.weighted(X), rows.where)
         s, Vt = host(s), host(Vt)
         rank = int((s > EPSILON * max(X.shape) * s[0]).sum())
         U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]

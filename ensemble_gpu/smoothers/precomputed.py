@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import eigh
 from ensemble_gpu.model.linear import LinearModel
 from ensemble_gpu.smoothers.protocol import SmootherRows, Spectral
 
@@ -38,7 +39,7 @@ class Precomputed(BaseEstimator):
                 f"transpose by up to {off:.3g}. Use (S + S') / 2, or Neighbours for means of "
                 "nearest rows."
             )
-        eigenvalues, U = xp.linalg.eigh((S + S.T) * 0.5)
+        eigenvalues, U = eigh((S + S.T) * 0.5, where)
 
         def model(tau: np.ndarray, penalty: int, start: float) -> LinearModel:
             targets = where.host(xp.matmul(U, where.put(np.ascontiguousarray(tau.T)))).T

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.linalg import trace
+from ensemble_gpu.data.parameters import check_integer, check_not_negative, check_real
 from ensemble_gpu.smoothers.protocol import Iterated, SmootherRows, Spectral
 
 # Eigenvalues this far outside their range are rounding errors, relative to the largest.
@@ -148,7 +150,7 @@ def iterated_boosted(
         A = A - settings.rate * parts.smooth(A)
         rss[k] = float(xp.sum(A[:, 0] * A[:, 0]))
         rest = A[:, 1:]
-        df[k] = n - float(xp.linalg.trace(rest))
+        df[k] = n - trace(rest, where)
         if settings.init == MEAN:
             df[k] += float(xp.sum(rest)) / n
     rate = settings.rate
@@ -200,6 +202,22 @@ def _iterated_bias(
     return BiasVariance(bias2, variance, bias2 + variance)
 
 
+def _components(
+    eigenvalues: Any, name: str, given: Any, rate: float
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Eigenvalues in their range, and a finite number for each of them."""
+    check_real("learning_rate", rate, 0.0)
+    own, given = (np.asarray(one, dtype=np.float64) for one in (eigenvalues, given))
+    if own.ndim != 1 or not len(own) or not np.isfinite(own).all():
+        raise ValueError(f"eigenvalues must be a list of finite numbers; got {eigenvalues!r}.")
+    if given.shape != own.shape or not np.isfinite(given).all():
+        raise ValueError(
+            f"{name} must hold a finite number for each of the {len(own)} eigenvalues; got shape "
+            f"{given.shape}."
+        )
+    return check_range(own, rate), given
+
+
 def another_fit_helps(
     eigenvalues: Any, signal: Any, *, k: int = 1, learning_rate: float = 1.0
 ) -> np.ndarray:
@@ -218,13 +236,10 @@ def another_fit_helps(
     -------
     bool array [r]
     """
-    own = check_range(np.asarray(eigenvalues, dtype=np.float64), learning_rate)
-    signal = np.asarray(signal, dtype=np.float64)
-    if own.shape != signal.shape or (signal < 0.0).any():
-        raise ValueError(
-            f"signal must hold a number >= 0 for each of the {own.shape} eigenvalues; got shape "
-            f"{signal.shape}."
-        )
+    check_integer("k", k, 0)
+    own, signal = _components(eigenvalues, "signal", signal, learning_rate)
+    if (signal < 0.0).any():
+        raise ValueError(f"signal must hold numbers >= 0; the lowest is {signal.min():g}.")
     q = 1.0 - learning_rate * own
     # (q^2k - q^2k+2) mu^2 > ((1 - q^k+1)^2 - (1 - q^k)^2) sigma^2, both sides over (1 - q) q^k
     return (own > 0.0) & (
@@ -254,8 +269,10 @@ def best_rounds(
     eigenvalues: Any, mu: Any, sigma: float, *, learning_rate: float = 1.0, most: int = 10_000
 ) -> BestRounds:
     """The k in 1 ... most that minimises mean(q^2k mu^2) + sigma^2 mean((1 - q^k)^2)."""
-    own = check_range(np.asarray(eigenvalues, dtype=np.float64), learning_rate)
-    q, mu2 = 1.0 - learning_rate * own, np.asarray(mu, dtype=np.float64) ** 2
+    check_not_negative("sigma", sigma)
+    check_integer("most", most, 1)
+    own, mu = _components(eigenvalues, "mu", mu, learning_rate)
+    q, mu2 = 1.0 - learning_rate * own, mu * mu
     power, errors = np.ones_like(q), np.empty(most)
     for k in range(most):
         power *= q

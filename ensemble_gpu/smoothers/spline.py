@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from ensemble_gpu.arrays.linalg import svd
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_integer, check_not_negative, check_real
 from ensemble_gpu.model.spline import SplineModel, natural, root_of_roughness, second_derivatives
@@ -123,7 +124,7 @@ def decomposed(rows: SmootherRows, feature: int, n_knots: int | None) -> SplineB
     C = np.ascontiguousarray(root_of_roughness(units) @ inverse.T)
     gamma, V = np.zeros(len(knots)), np.eye(len(knots))
     if len(C):
-        _, s, Vt = xp.linalg.svd(where.put(C), full_matrices=True)
+        _, s, Vt = svd(where.put(C), where, full_matrices=True)
         gamma[:-2] = where.host(s) ** 2  # the last two are lines, which are not rough
         V = where.host(Vt).T
     back = inverse.T @ V

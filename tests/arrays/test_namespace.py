@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import array_api_strict
 import numpy as np
 import pandas as pd
@@ -46,6 +48,13 @@ def test_what_is_put_comes_back(place: Place):
     there = where.put(values)
     assert locate(there) == where
     np.testing.assert_array_equal(where.host(there), values)
+
+
+def test_a_place_survives_a_pickle(place: Place):
+    where = locate(place.put([0.0]))
+    again = pickle.loads(pickle.dumps(where))
+    assert again == where
+    assert (again is NUMPY) == (where is NUMPY)
 
 
 def test_what_is_put_on_a_device_is_a_copy():

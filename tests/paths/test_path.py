@@ -13,12 +13,17 @@ from sklearn.linear_model import Lasso, lars_path
 
 from ensemble_gpu import regularization_path
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.paths.dictionaries import Stumps
+from ensemble_gpu.paths.columns import PathRows
+from ensemble_gpu.paths.stumps import Stumps
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 4))
 Y = X[:, 0] + np.sin(3.0 * X[:, 1]) + 1.0 + 0.3 * RNG.normal(size=120)
 INTERCEPTS = ["free", "mean", "zero"]
+
+
+def rows_of(X, weights=None):
+    return PathRows(X, None, weights, locate(X))
 
 
 def explicit(X):
@@ -173,14 +178,14 @@ def test_paths_end_where_asked():
 def test_correlations_are_those_of_the_explicit_columns(max_bins):
     uneven = np.column_stack([X[:, 0], np.round(X[:, 1]), X[:, 2] > 1.5, np.ones(120), X[:, 3]])
     for centre in (False, True):
-        stumps = Stumps(uneven, locate(uneven), max_bins=max_bins, centred=centre)
+        stumps = Stumps(rows_of(uneven), max_bins=max_bins, centred=centre)
         A = np.column_stack([
             np.where(uneven[:, f] > t, 1.0, -1.0)
             for f, t in zip(stumps.feature, stumps.threshold, strict=True)
         ])  # fmt: skip
         A = A - A.mean(axis=0) if centre else A
         np.testing.assert_allclose(stumps.correlations(Y), A.T @ Y, atol=1e-11)
-        np.testing.assert_allclose(stumps.column(1)[:, 0], A[:, 1], atol=1e-14)
+        np.testing.assert_allclose(stumps.column(1), A[:, 1], atol=1e-14)
 
 
 def test_nothing_to_fit_is_one_knot():
@@ -208,8 +213,8 @@ def test_the_path_is_the_same_everywhere(dictionary, place):
 @pytest.mark.interop
 def test_other_libraries_correlate_the_stumps_themselves(library):
     there = library.put(X)
-    own = Stumps(there, locate(there), max_bins=20, centred=True)
-    here = Stumps(X, locate(X), max_bins=20, centred=True)
+    own = Stumps(rows_of(there), max_bins=20, centred=True)
+    here = Stumps(rows_of(X), max_bins=20, centred=True)
     np.testing.assert_array_equal(own.threshold, here.threshold)
     c = here.correlations(Y)
     np.testing.assert_allclose(own.correlations(library.put(Y)), c, atol=1e-10)
@@ -228,6 +233,11 @@ def test_a_path_is_drawn():
     assert all(name.startswith("feature ") and ">" in name for name in names)
     assert "feature 0" in regularization_path(X, Y, dictionary="features").plot().get_legend(
     ).get_texts()[0].get_text()  # fmt: skip
+    named = {f"x{f}": X[:, f] for f in range(4)}
+    frame = pytest.importorskip("pandas").DataFrame(named)
+    first = regularization_path(frame, Y, max_knots=4).plot().get_legend().get_texts()[0]
+    assert first.get_text().startswith("x0 > ")
+    assert regularization_path(X, np.ones(120)).plot().get_legend() is None
     plt.close("all")
     assert "20 knots" in repr(path)
 
@@ -251,7 +261,7 @@ def test_bad_input_is_named(given, error, says):
 
 
 def test_bad_rows_and_points_are_named():
-    with pytest.raises(ValueError, match="contains NaN"):
+    with pytest.raises(ValueError, match="contains NaN, which RegularizationPath cannot take"):
         regularization_path(np.where(X > 2.0, np.nan, X), Y)
     path = regularization_path(X, Y, max_knots=3)
     with pytest.raises(ValueError, match="give radius or alpha"):

@@ -213,6 +213,10 @@ def test_shapes_of_features_can_be_drawn():
         figure = plot_shape_functions(model, X=X)
         assert len([ax for ax in figure.axes if ax.get_visible()]) >= 2
         plt.close("all")
+    linear = fitted(Linear())
+    plt.close(plot_shape_functions(linear, X=X))
+    F = linear.intercept_ + sum(linear.model_.shape_function(f)(X[:, f]) for f in range(4))
+    np.testing.assert_allclose(F, linear.predict(X))
     spline = fitted(Spline())
     F = spline.model_.intercept[0] + sum(
         spline.model_.shape_function(f)(X[:, f]) for f in range(4)
@@ -226,6 +230,8 @@ def test_shapes_of_features_can_be_drawn():
         (KernelRidge(), {}, r"Linear\(\), Spline\(\) or Stumps\(\)"),
         (Ridge(), {}, r"Linear\(\), Spline\(\) or Stumps\(\)"),
         (Linear(groups=[[0], [4]]), {}, "groups must be lists of columns from 0 to 3"),
+        (Linear(groups=[0, 1]), {}, "groups must be lists of columns from 0 to 3"),
+        (Linear(groups=[[0.5]]), {}, "groups must be lists of columns from 0 to 3"),
         (Linear(), {"learning_rate": 2.0}, "learning_rate must be below 2"),
         (Spline([3.0, 4.0]), {}, "takes one df"),
         (Spline(n_knots=2), {}, "n_knots must be"),

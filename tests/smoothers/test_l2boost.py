@@ -320,6 +320,29 @@ def test_another_fit_helps_where_the_error_of_the_component_falls():
     assert another_fit_helps([lam], [1.001 * enough])[0]
 
 
+@pytest.mark.parametrize(
+    ("function", "given", "says"),
+    [
+        (another_fit_helps, {"signal": [1.0, 2.0]}, "signal must hold a finite number for each"),
+        (another_fit_helps, {"signal": [-1.0]}, "signal must hold numbers >= 0"),
+        (another_fit_helps, {"signal": [1.0], "k": -1}, "k must be an integer >= 0"),
+        (another_fit_helps, {"signal": [1.0], "learning_rate": 4.0}, "must be below 2"),
+        (best_rounds, {"mu": [1.0, 2.0], "sigma": 1.0}, "mu must hold a finite number for each"),
+        (best_rounds, {"mu": [1.0], "sigma": -1.0}, "sigma must be a finite number >= 0"),
+        (best_rounds, {"mu": [1.0], "sigma": 1.0, "most": 0}, "most must be an integer >= 1"),
+    ],
+)
+def test_bad_components_are_named(function, given, says):
+    with pytest.raises(ValueError, match=says):
+        function([0.5], **given)
+
+
+def test_bad_eigenvalues_are_named():
+    for wrong in ([float("nan")], [], [[0.5]]):
+        with pytest.raises(ValueError, match="eigenvalues must be a list of finite numbers"):
+            another_fit_helps(wrong, [1.0])
+
+
 def test_the_optimum_beats_the_limits():
     lam = np.array([0.9, 0.5, 0.1])
     found = best_rounds(lam, [3.0, 1.0, 0.5], 1.0)
@@ -401,6 +424,8 @@ def test_growing_residuals_are_warned_of():
     ("smoother", "given", "error", "says"),
     [
         (KernelRidge(-1.0), {}, ValueError, "width must be a finite number"),
+        (KernelRidge(1e-200), {}, ValueError, "width must be a number whose square is > 0"),
+        (Linear(groups=[[0]]), {}, ValueError, "need componentwise=True"),
         (KernelRidge(0.3, 0.0), {}, ValueError, "ridge must be"),
         (KernelRidge(0.3, []), {}, ValueError, "ridge must be a number or a list"),
         (KernelRidge(rank=0), {}, ValueError, "rank must be"),
