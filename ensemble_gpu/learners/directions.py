@@ -28,8 +28,8 @@ from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.kernels.host.draws import add_up, weighted_counts
 from ensemble_gpu.learners.foreign import (
     LEAST_WEIGHT,
+    Clones,
     fit_unchanged,
-    seeded_clone,
     tags_of,
     takes_weights,
     total_weight,
@@ -73,6 +73,7 @@ class Directions:
     ) -> None:
         check_reach(estimator, where)
         self.estimator, self.X, self.where, self.seed = estimator, rows.X, where, seed
+        self.clones = Clones(estimator)
         tags = tags_of(estimator)
         signs = tags is not None and tags.estimator_type == "classifier"
         self.voice = Answers(n_outputs, signs)
@@ -126,7 +127,7 @@ class Directions:
     def _fit(self, target: Any, part: Part, number: int, output: int) -> Any:
         """A clone fitted to a target, with weights or on rows drawn by weight."""
         which = number * self.voice.n_outputs + output
-        learner = seeded_clone(self.estimator, partial(learner_seed, self.seed, which))
+        learner = self.clones(partial(learner_seed, self.seed, which))
         X, at, weights = self.X, part.at, part.weights
         if weights is not None and not self.weighs:
             at, weights = self._drawn(part, which), None
