@@ -1,9 +1,9 @@
 """What the boosting loop costs around somebody else's learner: `python -m bench.foreign`.
 
-A tree of scikit-learn counts the processor time of its own fits; the rest of BoostingRegressor's
-and BoostingClassifier's fit (gradients, the learner's predictions of the training rows, the step)
-is overhead. scikit-learn's GradientBoosting with the same trees runs in turn. One thread; the least
-of several runs. Prints a table.
+A tree of scikit-learn counts the processor time of its own fits and predictions of the training
+rows; the rest of BoostingRegressor's and BoostingClassifier's fit (clones, gradients, the step) is
+the loop's, as a share of the fits. scikit-learn's GradientBoosting with the same trees runs in
+turn. One thread; the least of several runs. Prints a table.
 """
 
 from __future__ import annotations
@@ -26,15 +26,22 @@ DEPTH = 3
 
 
 class Timed(DecisionTreeRegressor):
-    """Adds up the processor time of its fits."""
+    """Adds up the processor time of its fits and of its predictions."""
 
     spent = 0.0
+    predicting = 0.0
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         start = time.process_time()
         fitted = super().fit(X, y, sample_weight)
         Timed.spent += time.process_time() - start
         return fitted
+
+    def predict(self, X: Any, check_input: bool = True) -> Any:
+        start = time.process_time()
+        answers = super().predict(X, check_input)
+        Timed.predicting += time.process_time() - start
+        return answers
 
 
 def _ours(kind: Any, loss: str, rounds: int) -> Any:
@@ -43,12 +50,12 @@ def _ours(kind: Any, loss: str, rounds: int) -> Any:
     )
 
 
-def _timed(fit: Callable[[], Any]) -> tuple[float, float]:
-    """Processor time of a fit, and the part of it that is the learner's own."""
-    Timed.spent = 0.0
+def _timed(fit: Callable[[], Any]) -> tuple[float, float, float]:
+    """Processor time of a fit, and of it that of the learner's fits and predictions."""
+    Timed.spent = Timed.predicting = 0.0
     start = time.process_time()
     fit()
-    return time.process_time() - start, Timed.spent
+    return time.process_time() - start, Timed.spent, Timed.predicting
 
 
 def _line(loss: str, shape: Shape, rounds: int, repeats: int) -> list[str]:
@@ -63,11 +70,12 @@ def _line(loss: str, shape: Shape, rounds: int, repeats: int) -> list[str]:
     for _ in range(repeats):
         runs.append(_timed(lambda: _ours(kind, loss, rounds).fit(X, y)))
         theirs.append(_timed(lambda: peer(max_depth=DEPTH, n_estimators=rounds).fit(X, y))[0])
-    whole, own = min(runs, key=lambda run: run[0] - run[1])
-    overhead = (whole - own) / own
+    whole, own, predicting = min(runs, key=lambda run: run[0] - run[1])
+    loop = (whole - own - predicting) / own
     return [
-        loss, str(shape), seconds(own), seconds(whole),
-        f"{100 * overhead:.1f} %", f"{min(theirs) / whole:.2f}",
+        loss, str(shape), seconds(own), seconds(predicting), seconds(whole),
+        f"{100 * loop:.1f} %", f"{100 * (loop + predicting / own):.1f} %",
+        f"{min(theirs) / whole:.2f}",
     ]  # fmt: skip
 
 
@@ -76,7 +84,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
-    head = ["loss", "rows", "its own fits", "the whole fit", "overhead", "GradientBoosting / ours"]
+    head = [
+        "loss", "rows", "its own fits", "its predictions", "the whole fit", "loop",
+        "loop and predictions", "GradientBoosting / ours",
+    ]  # fmt: skip
     lines = [
         _line(loss, shape, given.rounds, given.repeats)
         for loss in ("squared", "huber", "logistic")

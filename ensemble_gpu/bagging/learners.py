@@ -16,7 +16,7 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.arrays.sparse import take_columns, take_rows
 from ensemble_gpu.data.bags import Bags, learner_seed
 from ensemble_gpu.estimators.base import ArrayEstimator
-from ensemble_gpu.learners.foreign import seeded_clone, takes_weights
+from ensemble_gpu.learners.foreign import Clones, takes_weights
 
 
 class OneClass(ClassifierMixin, BaseEstimator):
@@ -42,7 +42,7 @@ class OneClass(ClassifierMixin, BaseEstimator):
 
 def make_learner(estimator: Any, seed: int, learner: int, parameters: dict[str, Any]) -> Any:
     """A clone with some parameters set; each of its random_state gets a number of its own."""
-    return seeded_clone(estimator, partial(learner_seed, seed, learner), parameters)
+    return Clones(estimator)(partial(learner_seed, seed, learner), parameters)
 
 
 def take_features(X: Any, features: np.ndarray) -> Any:

@@ -83,7 +83,7 @@ class Descend:
 
     def _found(self) -> Direction | None:
         xp = self.engine.where.xp
-        g = self.problem.gradient(self.F)
+        g = self._gradient(self.F)
         top = float(xp.max(xp.abs(g)))
         if not math.isfinite(top):
             raise ValueError(
@@ -117,6 +117,12 @@ class Descend:
         h = self.engine.adopt(own.answers(learner, own.X, own.where))
         return self.engine.where.xp.permute_dims(h, (1, 0))
 
+    def _gradient(self, F: Any) -> Any:
+        """dl/dF [outputs, rows], by a kernel where the engine has one."""
+        problem = self.problem
+        g, _ = self.engine.derivatives(problem.loss, problem.y, problem.argument(F))
+        return problem.in_outputs(g)
+
     def _inner(self, a: Any, b: Any) -> float:
         """<a, b>, the sum of w_i a_i b_i, the largest weight being 1."""
         xp, products = self.engine.where.xp, a * b
@@ -140,7 +146,7 @@ class Descend:
         xp, problem = self.engine.where.xp, self.problem
 
         def slope(alpha: float) -> float:
-            return self._inner(problem.gradient(self.F + alpha * h), h) if alpha else -fall
+            return self._inner(self._gradient(self.F + alpha * h), h) if alpha else -fall
 
         largest = float(xp.max(xp.abs(h)))
         limit = min(problem.loss.longest_step / largest, 2.0**60 * problem.scale)

@@ -28,8 +28,12 @@ from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.fixedpoint import log2_fixed
 from ensemble_gpu.kernels.protocol import Layout
-from ensemble_gpu.learners.generated import DerivedTables, Generated, RedrawnTables, Source
+from ensemble_gpu.learners.derived import DerivedTables
+from ensemble_gpu.learners.even import EvenRows
+from ensemble_gpu.learners.generated import Generated
 from ensemble_gpu.learners.protocol import Learner
+from ensemble_gpu.learners.redrawn import RedrawnTables
+from ensemble_gpu.learners.source import Source
 from ensemble_gpu.losses import LogitBoost, for_classes
 from ensemble_gpu.model.calibration import CalibratedLoss
 
@@ -105,7 +109,7 @@ def _redrawn(
             "BoostingClassifier."
         )
     tables = RedrawnTables(source, worth_of(rule))
-    weighted = _by_class(rows, source, n_classes)
+    weighted = _by_class(rows, source, rule, n_classes)
     return Redrawn(rows.engine, tables, weighted, rule, boosting._rate), tables
 
 
@@ -134,7 +138,9 @@ def _derived_plan(boosting: Any, data: TrainingData, source: Source, rule: AdaBo
     return replace(plan, learner=tables)
 
 
-def _by_class(rows: OrderedRows, source: Source, n_classes: int) -> WeightedRows:
+def _by_class(
+    rows: OrderedRows, source: Source, rule: AdaBoostRule, n_classes: int
+) -> WeightedRows:
     where = rows.engine.where
     sorted_ = sort_by_class(rows.target, n_classes, None, where)
     lightest = 1.0 / rows.n_rows
@@ -142,7 +148,8 @@ def _by_class(rows: OrderedRows, source: Source, n_classes: int) -> WeightedRows
         w = where.host(rows.weights)
         lightest = weight_of_one(w) / w.max() / math.fsum(w / w.max())
     logs = where.xp.take(_log_weights(rows), sorted_.rows)
-    return WeightedRows(source.ordered(sorted_.rows), sorted_.starts, logs, lightest)
+    even = EvenRows(source, sorted_.rows, Layout(sorted_.starts, rule.group_of))
+    return WeightedRows(even, logs, lightest)
 
 
 def _log_weights(rows: OrderedRows) -> Any:

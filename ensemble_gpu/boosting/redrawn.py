@@ -1,4 +1,4 @@
-"""AdaBoost of stumps whose features are drawn anew in every round (learners/generated.py).
+"""AdaBoost of stumps whose features are drawn anew in every round (learners/redrawn.py).
 
 No table of a feature outlives its round: every row has the fixed-point logarithm of its weight
 instead (kernels/fixedpoint.py), to which a stump adds that of the factor of its (leaf, group). The
@@ -23,9 +23,9 @@ from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Criterion,
     Engine,
-    Layout,
 )
-from ensemble_gpu.learners.generated import EvenMatrix, GeneratedStump, RedrawnTables
+from ensemble_gpu.learners.even import EvenMatrix, EvenRows
+from ensemble_gpu.learners.redrawn import GeneratedStump, RedrawnTables
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,12 @@ class RedrawnTrail:
 
 @dataclass(frozen=True)
 class WeightedRows:
-    """Rows sorted by class, class c from starts[c] on: coordinates and logarithms of weights.
+    """Rows sorted by class, and the logarithms of their weights.
 
     `lightest` is the share of the weight that one row has.
     """
 
-    u: Any
-    starts: np.ndarray
+    rows: EvenRows
     logs: Any
     lightest: float
 
@@ -56,9 +55,8 @@ class Redrawn:
         rate: float,
     ) -> None:  # fmt: skip
         self.engine, self.tables, self.rule, self.rate = engine, tables, rule, rate
-        self.layout = Layout(rows.starts, rule.group_of)
-        self.u, self.logs = rows.u, rows.logs
-        classes = np.repeat(np.arange(self.layout.n_classes), np.diff(rows.starts))
+        self.rows, self.logs, self.layout = rows.rows, rows.logs, rows.rows.layout
+        classes = np.repeat(np.arange(self.layout.n_classes), np.diff(self.layout.starts))
         self.group = engine.where.put(rule.group_of[0][classes] * N_LEAVES)
         self.smoothing = 0.5 * max(rows.lightest, SMALLEST_SHARE)
         self.loss, self.number, self.reason = 1.0, 0, ""
@@ -66,8 +64,8 @@ class Redrawn:
     def best(self) -> GeneratedStump | None:
         source, rule = self.tables.source, self.rule
         generators = source.drawn(self.number)
-        matrix = source.even(generators, self.u, self.layout)
-        histograms = self.engine.histograms(matrix.codes, self.layout, self.logs)
+        matrix = self.rows.matrix(generators)
+        histograms = self.rows.histograms(matrix, self.logs)
         groups, n = self.layout.n_groups, len(generators)
         nothing = np.zeros((groups, n, EVEN_BINS + 1), dtype=np.int64)
         exponent = histograms.requantise(nothing, np.zeros(0, dtype=np.int64))
@@ -113,7 +111,7 @@ class Redrawn:
     def follow(self, stump: GeneratedStump) -> None:
         where, xp = self.engine.where, self.engine.where.xp
         factors = where.put(from_log(self._factors(stump)).reshape(-1))
-        leaf = xp.astype(self.tables.sides(stump, self.u), self.group.dtype)
+        leaf = xp.astype(self.tables.sides(stump, self.rows), self.group.dtype)
         self.logs = self.logs + xp.take(factors, self.group + leaf)
         self.loss = self.training_loss(stump)
         self.number = stump.trail.number + 1

@@ -40,8 +40,8 @@ from ensemble_gpu.kernels.host.weights import NO_GAIN
 from ensemble_gpu.learners.classifier import Member
 from ensemble_gpu.learners.foreign import (
     LEAST_WEIGHT,
+    Clones,
     fit_unchanged,
-    seeded_clone,
     takes_weights,
     total_weight,
 )
@@ -131,7 +131,7 @@ class Reweigh:
         self.logs = np.log(weights)
         self.total = total_weight(weights, len(self.y))
         self.weighs = takes_weights(learner)
-        self.generator = np.random.default_rng(seed)
+        self.generator, self.clones = np.random.default_rng(seed), Clones(self.learner)
         self.n_followed, self.loss, self.reason = 0, 1.0, ""
         # Found on the way to the last round; it could be found from the round as well.
         self.found: tuple[Member, Verdict] | None = None
@@ -176,7 +176,7 @@ class Reweigh:
     def _fitted(self, D: np.ndarray) -> Any | None:
         """A clone of the learner, fitted to D; None where no resample holds two classes."""
         # where the learner is random, with a seed of its own for every round
-        learner = seeded_clone(self.learner, lambda _: int(self.generator.integers(2**31 - 1)))
+        learner = self.clones(lambda _: int(self.generator.integers(2**31 - 1)))
         X, where, n = self.rows.X, self.where, len(D)
         y = self.voice.labels(self.rows.target)
         if self.weighs:

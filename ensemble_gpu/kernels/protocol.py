@@ -81,6 +81,11 @@ class Layout:
         return int(self.group_of.max()) + 1
 
 
+def one_class(n_rows: int) -> Layout:
+    """Rows of one class and one group."""
+    return Layout(np.array([0, n_rows]), np.zeros((1, 1), dtype=np.int64))
+
+
 @dataclass(frozen=True)
 class Criterion:
     """How to score every split: the formula, the scale of an abstention, the missing side.
@@ -207,6 +212,29 @@ class Histograms(Protocol):
         ...
 
 
+class EvenCodes(Protocol):
+    """Codes floor((z - low[f]) / step[f]) of all rows, below EVEN_BINS; NaN has EVEN_BINS.
+
+    z, low and step are such that this is exact: integers and powers of two. The codes' counts may
+    be left out.
+    """
+
+    def put(self, first: int, Z: Any, low: np.ndarray, step: np.ndarray) -> None:
+        """Those of the features `first`, a multiple of 8, and on, from Z float64 [row, feature].
+
+        Threads may put different features side by side. What `codes` gave before is lost.
+        """
+        ...
+
+    def codes(self) -> Codes:
+        """All of them, once all are put."""
+        ...
+
+    def histograms(self, codes: Codes, log_weights: Any) -> Histograms:
+        """`Engine.histograms` of what `codes` gave; those of before are lost."""
+        ...
+
+
 class Engine(TreeEngine, Protocol):
     """Binning, histograms and evaluation on one kind of device; trees are in tree_protocol.py.
 
@@ -255,12 +283,8 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
-    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
-        """Codes floor((z - low[f]) / step[f]) of all rows of Z, float64, below EVEN_BINS.
-
-        NaN has the code EVEN_BINS. Z, low and step are such that this is exact: integers and powers
-        of two. The counts may be left out.
-        """
+    def even_codes(self, layout: Layout, n_features: int) -> EvenCodes:
+        """Space for codes of evenly spaced thresholds, a row for each of the layout."""
         ...
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:

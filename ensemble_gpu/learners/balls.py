@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.learners.generated import AroundRows, DrawnFrom
+from ensemble_gpu.learners.generated import AroundRows
+from ensemble_gpu.learners.source import DrawnFrom
 from ensemble_gpu.model.generators import BallGenerators
 
 

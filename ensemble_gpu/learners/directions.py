@@ -9,6 +9,15 @@ With g_i = dl/dF at row i and w_i its sample weight, a round fits
 for every output a clone of its own, or one for all of them where a regressor takes several targets.
 A learner without sample weights is fitted to n rows drawn in proportion to them instead, by a
 hash of what the rows hold (data/keys.py). F(x) = c + sum_t alpha_t h_t(x) is a Committee.
+
+Weights are repeated rows as far as they are to the learner. To a tree of scikit-learn they are up
+to ties: where two features separate the rows of a node in the same way, the rounding of its sums,
+which weights and repeated rows do not share, decides which is taken; the training rows get the
+same answers, others may not. Trees of this package add integers and take the first.
+
+A line search ends within a thousandth of the first slope. Trees of this package as learners
+therefore give the native model up to that: two splits that are worth the same to six digits may
+change places (with step="constant" the models agree to 1e-9).
 """
 
 from __future__ import annotations
@@ -28,8 +37,8 @@ from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.kernels.host.draws import add_up, weighted_counts
 from ensemble_gpu.learners.foreign import (
     LEAST_WEIGHT,
+    Clones,
     fit_unchanged,
-    seeded_clone,
     tags_of,
     takes_weights,
     total_weight,
@@ -73,6 +82,7 @@ class Directions:
     ) -> None:
         check_reach(estimator, where)
         self.estimator, self.X, self.where, self.seed = estimator, rows.X, where, seed
+        self.clones = Clones(estimator)
         tags = tags_of(estimator)
         signs = tags is not None and tags.estimator_type == "classifier"
         self.voice = Answers(n_outputs, signs)
@@ -126,7 +136,7 @@ class Directions:
     def _fit(self, target: Any, part: Part, number: int, output: int) -> Any:
         """A clone fitted to a target, with weights or on rows drawn by weight."""
         which = number * self.voice.n_outputs + output
-        learner = seeded_clone(self.estimator, partial(learner_seed, self.seed, which))
+        learner = self.clones(partial(learner_seed, self.seed, which))
         X, at, weights = self.X, part.at, part.weights
         if weights is not None and not self.weighs:
             at, weights = self._drawn(part, which), None

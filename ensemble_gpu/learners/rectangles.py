@@ -24,7 +24,7 @@ from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix
 from ensemble_gpu.data.parameters import check_choice, check_integer
 from ensemble_gpu.kernels.host.rectangles import best_rectangle
-from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Engine, Layout
+from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Engine, one_class
 from ensemble_gpu.learners.protocol import LearnerRows
 from ensemble_gpu.learners.votes import CUT, Found, GradientVoters, Voters, column_of
 from ensemble_gpu.model.base import canonical_bytes
@@ -140,7 +140,7 @@ class RectangleSearch:
         self.abstains = learner.outside == "abstain"
         where, xp = rows.where, rows.where.xp
         n = rows.X.shape[0]
-        layout = Layout(np.array([0, n]), np.zeros((1, 1), dtype=np.int64))
+        layout = one_class(n)
         at = xp.arange(n, dtype=xp.int64, device=where.device)
         self.matrix: BinnedMatrix = bin_matrix(rows.engine, rows.X, at, layout, learner.max_bins)
         self.sizes = np.array([len(edges) + 1 for edges in self.matrix.edges], dtype=np.int64)

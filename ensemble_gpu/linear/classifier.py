@@ -12,8 +12,9 @@ from ensemble_gpu.data.parameters import check_integer, check_not_negative, chec
 from ensemble_gpu.estimators.classifier import ArrayClassifier
 from ensemble_gpu.estimators.dense import DenseEstimator
 from ensemble_gpu.estimators.reading import read
+from ensemble_gpu.linear.hinge import solve_rounded
 from ensemble_gpu.linear.solvers import Objective, Solution, solve
-from ensemble_gpu.losses import Loss, classification_loss
+from ensemble_gpu.losses import Hinge, Loss, classification_loss
 from ensemble_gpu.losses.targets import class_target
 from ensemble_gpu.model.linear import LinearModel
 from ensemble_gpu.model.link import probabilities
@@ -38,8 +39,9 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
     ----------
     loss : str or Loss, default="logistic"
         As of BoostingClassifier: "logistic" (multinomial for K > 2 classes), "exponential",
-        "squared", "truncated_squared", which for K > 2 take each class against the rest. "hinge"
-        has a kink and is refused.
+        "squared", "truncated_squared", "hinge", which for K > 2 take each class against the rest.
+        The kink of the hinge is rounded (linear/hinge.py): to 2^-20 of a margin, with an L1 norm to
+        2^-10.
     l1, l2 : float >= 0, default=0.0 and 0.5
         The penalties. scikit-learn's LogisticRegression(C) has l2 = 1 / (2 C), l1 = 1 / C.
     max_iter : int, default=10_000
@@ -92,10 +94,10 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
         check_real("tol", self.tol, 0.0)
         self._check_class_weight()
         loss = classification_loss(self.loss, 2)
-        if not loss.has_hessian:
+        if not (loss.has_hessian or isinstance(loss, Hinge)):
             raise ValueError(
-                f"loss {loss.name!r} has a kink, and LinearClassifier minimises smooth losses; use "
-                "'truncated_squared', or BoostingClassifier."
+                f"loss {loss.name!r} has no second derivative, and LinearClassifier minimises "
+                "smooth losses and 'hinge'; give it one, or use BoostingClassifier."
             )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
@@ -109,7 +111,7 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
             self._check_parameters()
             self._forget()
             problem = self._problem(X, y, sample_weight)
-            found = solve(problem, _start(problem), int(self.max_iter), float(self.tol))
+            found = _solved(problem, _start(problem), self)
             b, constant = _on_host(found, problem.where)
             self.coef_, self.intercept_ = b, constant
             self.n_iter_, self.converged_ = found.n_steps, found.converged
@@ -147,7 +149,7 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
                 problem = one._problem(X, y, sample_weight)
                 B = _start(problem)
             at = Objective(**{**vars(problem), "l1": float(first), "l2": float(second)})
-            solution = solve(at, B, int(self.max_iter), float(self.tol))
+            solution = _solved(at, B, self)
             B = solution.B
             found.append(_on_host(solution, at.where))
         return LinearPath(*(np.array(part) for part in zip(*found, strict=True)))
@@ -189,6 +191,11 @@ class LinearClassifier(ArrayClassifier, DenseEstimator):
         F, home, where = self._outputs(X)
         index = where.xp.argmax(probabilities(F, self.link_, where), axis=1)
         return home.hand_over(self._take_labels(index, where))
+
+
+def _solved(problem: Objective, B: Any, asked: LinearClassifier) -> Solution:
+    minimise = solve_rounded if isinstance(problem.loss, Hinge) else solve
+    return minimise(problem, B, int(asked.max_iter), float(asked.tol))
 
 
 def _start(problem: Objective) -> Any:

@@ -19,11 +19,14 @@ from ensemble_gpu.losses import Loss
 
 # Coefficients of several outputs that Newton's method takes together, 32 MB of second derivatives.
 MOST_UNKNOWN = 2048
-MOST_HALVINGS = 60
+# A step that no curvature limits may be 1 / RIDGE times too long.
+MOST_HALVINGS, MOST_DOUBLINGS = 120, 60
 # Newton's method doubles the digits in a step: a few more cost nothing.
 SHARPER = 1e-4
 # A step of Newton's method is safe with this share of the largest curvature added.
 RIDGE = 1e-12
+# A sum of n rows is known to this share of it.
+ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True)
@@ -185,7 +188,8 @@ def newton(problem: Objective, B: Any, tolerance: float, most_steps: int) -> Sol
                 break
             t *= 0.5
         else:
-            return Solution(B, step, off <= tolerance)
+            # nothing lowers R, nor is there more than rounding to gain
+            return Solution(B, step, off <= tolerance or slope <= ROUNDING * abs(value))
         B, value = B - t * D, after
     return Solution(B, most_steps, False)
 
@@ -206,7 +210,7 @@ def fista(problem: Objective, B: Any, tolerance: float, most_steps: int) -> Solu
         G, at = problem.gradient(Y), problem.value(Y)
         if problem.violation(Y, G) <= tolerance:
             return Solution(Y, step, True)
-        for _ in range(MOST_HALVINGS):
+        for _ in range(MOST_DOUBLINGS):
             curvature = L * metric + 2.0 * problem.l2
             new = _shrunk(problem, Y - G / curvature, problem.l1 / curvature)
             D = new - Y

@@ -66,6 +66,30 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class Coordinates:
+    """Coordinates v [p, n] of rows, 0 where they are missing; `absent` is 1 there (None: nowhere).
+
+    float64; those of a feature lie side by side where a product is asked for often.
+    """
+
+    v: Any
+    absent: Any | None
+
+    @classmethod
+    def of(cls, v: Any, where: Where) -> Coordinates:
+        """Of coordinates [p, n] where NaN is missing."""
+        xp = where.xp
+        absent = xp.isnan(v)
+        if not bool(xp.any(absent)):
+            return cls(v, None)
+        return cls(xp.where(absent, where.full(0.0), v), where.as_float64(absent))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.v.shape[1])
+
+
+@dataclass(frozen=True)
 class Generators:
     """N generators: `used` [N, p] are the features that each depends on. A subclass makes z."""
 
@@ -100,18 +124,19 @@ class Generators:
         return self.used / np.maximum(self.used.sum(axis=1, keepdims=True), 1)
 
     def __call__(self, u: Any, where: Where) -> Any:
-        """z float64 [n, N] of coordinates u."""
-        xp = where.xp
-        v = xp.permute_dims(u, (1, 0))
-        absent = xp.isnan(v)
-        if not bool(xp.any(absent)):
-            return xp.permute_dims(self._z(v, where), (1, 0))
-        z = self._z(xp.where(absent, where.full(0.0), v), where)
-        touched = where.put(self.used.astype(np.float64)) @ where.as_float64(absent)
-        return xp.permute_dims(xp.where(touched > 0.0, where.full(np.nan), z), (1, 0))
+        """z float64 [n, N] of coordinates u [n, p], NaN where they are missing."""
+        return self.at(Coordinates.of(where.xp.permute_dims(u, (1, 0)), where), where)
+
+    def at(self, rows: Coordinates, where: Where) -> Any:
+        """z float64 [n, N] of rows; a generator's numbers lie side by side."""
+        xp, z = where.xp, self._z(rows.v, where)
+        if rows.absent is not None:
+            touched = where.put(self.used.astype(np.float64)) @ rows.absent
+            z = xp.where(touched > 0.0, where.full(np.nan), z)
+        return xp.permute_dims(z, (1, 0))
 
     def _z(self, v: Any, where: Where) -> Any:
-        """Z [N, n] of coordinates v [p, n]: a generator's numbers lie side by side."""
+        """Z [N, n] of coordinates v [p, n]."""
         raise NotImplementedError
 
 

@@ -24,11 +24,15 @@ from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.dense import DenseEstimator
 from ensemble_gpu.estimators.reading import read
 from ensemble_gpu.estimators.regressor import ArrayRegressor
+from ensemble_gpu.learners.neighbours import Neighbours as NeighboursLearner
+from ensemble_gpu.learners.ridge import Ridge as RidgeLearner
 from ensemble_gpu.model.linear import LinearModel
 from ensemble_gpu.smoothers.componentwise import Chosen, componentwise_boosted
 from ensemble_gpu.smoothers.criteria import CRITERIA, curves, first_minimum
 from ensemble_gpu.smoothers.dictionary import Stumps, dictionary_of
 from ensemble_gpu.smoothers.kernel import KernelRidge
+from ensemble_gpu.smoothers.linear import Ridge
+from ensemble_gpu.smoothers.neighbours import Neighbours
 from ensemble_gpu.smoothers.precomputed import Precomputed
 from ensemble_gpu.smoothers.protocol import Iterated, SmootherRows
 from ensemble_gpu.smoothers.spectrum import (
@@ -40,6 +44,15 @@ from ensemble_gpu.smoothers.spectrum import (
     iterated_boosted,
     spectral_boosted,
 )
+
+# Learners of ensemble_gpu.learners, and the smoothers that they are.
+SMOOTHERS: dict[type, type] = {NeighboursLearner: Neighbours, RidgeLearner: Ridge}
+
+
+def as_smoother(given: Any) -> Any:
+    """A learner that is a smoother as one; anything else as it is."""
+    own = SMOOTHERS.get(type(given))
+    return given if own is None else own(**given.get_params())
 
 
 class L2BoostRegressor(ArrayRegressor, DenseEstimator):
@@ -59,7 +72,8 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
     ----------
     smoother : a smoother of ensemble_gpu.smoothers or None, default=None
         `KernelRidge` (None: with its defaults), `Ridge`, `Spline`, `Linear`, `Neighbours`, or
-        `Precomputed`, whose X is the matrix S itself. Componentwise: `Linear`, `Spline`, `Stumps`.
+        `Precomputed`, whose X is the matrix S itself; `Neighbours` and `Ridge` of
+        ensemble_gpu.learners are the same. Componentwise: `Linear`, `Spline`, `Stumps`.
     learning_rate : float > 0, default=0.1
         nu; nu times the eigenvalues of S must be below 2.
     n_estimators : int, default=500
@@ -132,7 +146,7 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
         check_seed(self.random_state)
         if self.smoother is None or isinstance(self.smoother, Stumps):
             return  # its method would say less
-        if not hasattr(self.smoother, "prepared"):
+        if not hasattr(as_smoother(self.smoother), "prepared"):
             raise TypeError(
                 "smoother must be one of ensemble_gpu.smoothers (KernelRidge, Ridge, Spline, "
                 f"Linear, Neighbours, Precomputed, Stumps) or None; got {self.smoother!r}."
@@ -165,7 +179,7 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
         return Settings(float(self.learning_rate), int(self.n_estimators), self.init)
 
     def _smoother(self) -> Any:
-        return KernelRidge() if self.smoother is None else self.smoother
+        return KernelRidge() if self.smoother is None else as_smoother(self.smoother)
 
     def _boosted(self, rows: SmootherRows, y: Any) -> Sequence[Boosted]:
         """All rounds of each penalty."""

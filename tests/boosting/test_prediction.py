@@ -158,6 +158,14 @@ def test_predictions_on_a_device_are_those_of_numpy(case):
     )
 
 
+def test_a_model_without_rounds_predicts_any_number_of_rows():
+    X, y = np.full((4_000, 1), np.nan), np.arange(4_000) % 3
+    model = AdaBoostClassifier(n_estimators=2).fit(X, y)
+    assert model.n_estimators_ == 0
+    for n in (5, 4_000):
+        np.testing.assert_allclose(model.predict_proba(X[:n]), 1.0 / 3.0, atol=1e-3)
+
+
 def test_staged_predictions_of_a_model_without_rounds_are_empty():
     estimator = fit(random_data())
     flat = AdaBoostClassifier().fit(np.zeros((4, 6)), [0, 1, 1, 1])

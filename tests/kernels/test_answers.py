@@ -9,7 +9,7 @@ import pytest
 
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.kernels.protocol import ABSTAIN, EVEN_BINS, LEFT, RIGHT, Layout
+from ensemble_gpu.kernels.protocol import ABSTAIN, EVEN_BINS, LEFT, RIGHT, Layout, one_class
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine
 from tests.places import DEVICE, NUMPY
 
@@ -65,10 +65,15 @@ def test_even_codes_are_the_integer_quotients_on_every_engine():
     expected = np.floor((Z - low) / step)
     Z[::7, 3] = np.nan
     expected[::7, 3] = EVEN_BINS
-    layout = Layout(np.array([0, 90]), np.zeros((1, 1), dtype=np.int64))
+    layout = one_class(90)
     for make, place in PLACES:
         engine = make()
-        codes = engine.encode_even(place.put(Z), low, step, layout)
+        space = engine.even_codes(layout, 11)
+        for part, values in ((-Z, -Z.max(axis=0)), (Z, low)):  # the second round is what counts
+            for first, last in ((8, 11), (0, 8)):
+                at = slice(first, last)
+                space.put(first, place.put(part[:, at]), values[at], step[at])
+            codes = space.codes()
         found = [place.host(engine.column(codes, f)) for f in range(11)]
         np.testing.assert_array_equal(np.stack(found, axis=1), expected)
 

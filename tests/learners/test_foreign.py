@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.ensemble import BaggingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from ensemble_gpu.learners.foreign import check_learner, seeded_clone, tags_of, takes_weights
+from ensemble_gpu.learners.foreign import Clones, check_learner, tags_of, takes_weights
 
 
 class Untyped(BaseEstimator):
@@ -61,7 +61,7 @@ def test_random_states_get_seeds_in_the_order_of_their_names():
         asked.append(number)
         return 100 + number
 
-    made = seeded_clone(nested, seed, {"n_estimators": 5})
+    made = Clones(nested)(seed, {"n_estimators": 5})
     assert made is not nested
     assert (made.n_estimators, nested.n_estimators) == (5, 3)
     assert (made.estimator.random_state, made.random_state) == (100, 101)
@@ -70,5 +70,35 @@ def test_random_states_get_seeds_in_the_order_of_their_names():
 
 
 def test_a_learner_without_random_states_is_only_cloned():
-    made = seeded_clone(KNeighborsClassifier(3), pytest.fail)
+    made = Clones(KNeighborsClassifier(3))(pytest.fail)
     assert made.n_neighbors == 3
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        DecisionTreeClassifier(max_depth=3, random_state=5),
+        BaggingClassifier(DecisionTreeClassifier(max_depth=2)),
+        DecisionTreeClassifier(class_weight={0: 2.0, 1: 1.0}),
+    ],
+)
+def test_clones_hold_what_clones_of_sklearn_hold(estimator):
+    made, expected = Clones(estimator)(lambda number: number), clone(estimator)
+    assert type(made) is type(expected)
+    assert vars(made).keys() == vars(expected).keys()
+    given = {name: value for name, value in made.get_params().items() if "estimator" not in name}
+    for name, value in given.items():
+        if name != "random_state":
+            assert value == expected.get_params()[name], name
+
+
+def test_what_a_constructor_makes_is_not_shared_by_clones():
+    class Counting(DecisionTreeClassifier):
+        def __init__(self, random_state=None):
+            super().__init__(random_state=random_state)
+            self.seen = []
+
+    clones = Clones(Counting())
+    one, other = clones(int), clones(int)
+    assert one.seen is not other.seen
+    assert one is not other

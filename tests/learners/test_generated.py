@@ -16,7 +16,7 @@ from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.sampling import draw_seed, items_of
 from ensemble_gpu.learners import Balls, Boxes, HalfSpaces
-from ensemble_gpu.learners.generated import DrawnFrom
+from ensemble_gpu.learners.source import DrawnFrom
 from ensemble_gpu.model import generators
 from ensemble_gpu.model.generators import HalfSpaceGenerators
 from examples import circle as example

@@ -14,7 +14,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.linear_model import Ridge as TheirRidge
 from sklearn.neighbors import KNeighborsRegressor
 
-from ensemble_gpu import L2BoostRegressor
+from ensemble_gpu import L2BoostRegressor, learners
 from ensemble_gpu.arrays.namespace import NUMPY, locate
 from ensemble_gpu.smoothers import (
     KernelRidge,
@@ -475,3 +475,12 @@ def test_bad_matrices_and_weights_are_named():
 
 def test_the_checks_of_scikit_learn_pass():
     assert_checks_pass(L2BoostRegressor())
+
+
+@pytest.mark.parametrize(
+    ("learner", "smoother"),
+    [(learners.Neighbours(4), Neighbours(4)), (learners.Ridge(2.0), Ridge(2.0))],
+)
+def test_a_learner_that_is_a_smoother_serves_as_one(learner, smoother):
+    one, other = (fitted(own, n_estimators=4) for own in (learner, smoother))
+    assert one.model_.fingerprint() == other.model_.fingerprint()

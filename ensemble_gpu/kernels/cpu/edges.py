@@ -58,7 +58,7 @@ def guides_of(edges: np.ndarray, first: np.ndarray, steps: np.ndarray) -> Guides
         place = (edges[real] - low[owner]) * scale[owner]
     place = np.where(place > 0.0, np.minimum(place, GUIDE_BUCKETS - 1.0), 0.0)
     key = owner * GUIDE_BUCKETS + place.astype(np.int64)
-    inside = np.bincount(key, minlength=features * GUIDE_BUCKETS).reshape(features, -1)
+    inside = np.bincount(key, minlength=features * GUIDE_BUCKETS).reshape(-1, GUIDE_BUCKETS)
     bits = np.frexp(inside.max(axis=1, initial=0))[1].astype(np.int64)  # of the fullest bucket
     halvings = np.where(guided, np.maximum(bits, 1), steps)
     before = np.cumsum(inside, axis=1, dtype=np.int32) - inside

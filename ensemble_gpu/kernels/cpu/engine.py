@@ -19,7 +19,6 @@ from ensemble_gpu.kernels.cpu import (
     descent,
     draws,
     evaluate,
-    even,
     histogram,
     losses,
     pairs,
@@ -30,6 +29,7 @@ from ensemble_gpu.kernels.cpu import (
     wide_pairs,
 )
 from ensemble_gpu.kernels.cpu.changes import FollowingSums
+from ensemble_gpu.kernels.cpu.even import CpuEvenCodes
 from ensemble_gpu.kernels.cpu.gaps import gaps
 from ensemble_gpu.kernels.cpu.layouts import by_column, by_row, column
 from ensemble_gpu.kernels.cpu.threads import Pace, Run
@@ -40,7 +40,6 @@ from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.protocol import (
-    EVEN_BINS,
     N_LEAVES,
     Answers,
     Codes,
@@ -114,12 +113,10 @@ class CpuEngine:
         bare = Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
         return bare if layout is None else replace(bare, counts=self._counts(bare, layout))
 
-    def encode_even(
-        self, Z: np.ndarray, low: np.ndarray, step: np.ndarray, layout: Layout
-    ) -> Codes:
-        (n, p), width = Z.shape, EVEN_BINS + 1
-        data = even.encode(Z, low, step, EVEN_BINS, self.run)
-        return Codes(data, n, p, width, no_counts(p, width))
+    def even_codes(self, layout: Layout, n_features: int) -> CpuEvenCodes:
+        return CpuEvenCodes(
+            layout, n_features, lambda codes, logs: self.histograms(codes, layout, logs)
+        )
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:

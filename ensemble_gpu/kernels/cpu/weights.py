@@ -72,6 +72,10 @@ class CpuHistograms:
         lowest = np.zeros(codes.n_features)
         self.found = (lowest, self.leaf_sums, self.record, self.largest, self.top)
 
+    def begin_again(self, codes: Codes, log_weights: np.ndarray) -> None:
+        """Other weights of rows whose codes are other ones at the same place; then `requantise`."""
+        self.codes, self.log_weights = codes, log_weights
+
     def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
         totals, q = self.totals, self.q
         exponent = np.zeros(len(totals.total), dtype=np.int64)

@@ -47,10 +47,10 @@ from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
 from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
-from ensemble_gpu.kernels.edges import SAMPLE_ROWS, even_edges
+from ensemble_gpu.kernels.edges import SAMPLE_ROWS
 from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.joined_codes import JoinedCodes
 from ensemble_gpu.kernels.protocol import (
-    EVEN_BINS,
     LEFT,
     RIGHT,
     Answers,
@@ -139,11 +139,10 @@ class CudaEngine:
                 counts = self._counts(codes, layout, p, width)
         return Codes(codes, n, p, width, counts)
 
-    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
-        xp = self.where.xp
-        with self.device.active(f"positions of {Z.shape[0]} rows", 8 * Z.shape[0]):
-            rows = xp.arange(Z.shape[0], dtype=xp.int64)
-        return self.encode(Z, even_edges(low, step), rows, layout, EVEN_BINS + 1)
+    def even_codes(self, layout: Layout, n_features: int) -> JoinedCodes:
+        xp, n = self.where.xp, layout.n_rows
+        with self.device.active(f"positions of {n} rows", 8 * n):
+            return JoinedCodes(self, xp.arange(n, dtype=xp.int64), layout)
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:

@@ -14,10 +14,10 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential
-from ensemble_gpu.kernels.edges import cut_positions, even_edges, sample_positions
+from ensemble_gpu.kernels.edges import cut_positions, sample_positions
 from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.joined_codes import JoinedCodes
 from ensemble_gpu.kernels.protocol import (
-    EVEN_BINS,
     Answers,
     Codes,
     Cut,
@@ -118,9 +118,9 @@ class ReferenceEngine:
         counts = sorted_rows.sums(where.zeros(n, where.xp.int64) + 1)
         return Codes((codes, sorted_rows), n, p, width, where.host(counts))
 
-    def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
-        rows = self.where.xp.arange(Z.shape[0], device=self.where.device)
-        return self.encode(Z, even_edges(low, step), rows, layout, EVEN_BINS + 1)
+    def even_codes(self, layout: Layout, n_features: int) -> JoinedCodes:
+        rows = self.where.xp.arange(layout.n_rows, device=self.where.device)
+        return JoinedCodes(self, rows, layout)
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:
