@@ -146,6 +146,19 @@ class _RandomForest(TreeEstimator):
             assert bags is not None
             self._keep_out_of_bag(prepared, bags)
 
+    def _contained(self) -> tuple[str, ...]:
+        """Fewer trees are the first of more; what is known out of bag is of all of them."""
+        return () if self.warm_start or self.oob_score else ("n_estimators",)
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        self._check_values(name, values)
+        self.n_estimators = max(values)
+        self.fit(X, y, **weights)
+        return [
+            self._with(n_estimators=n, n_estimators_=n, model_=self.model_.first(n))
+            for n in values
+        ]  # fmt: skip
+
     @property
     def _weighted_classes(self) -> bool:
         """Whether the weights of rows hold those of their classes."""

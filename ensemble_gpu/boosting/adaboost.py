@@ -242,6 +242,10 @@ class AdaBoostClassifier(BoostedClassifier):
     def _calibrates(self) -> bool:
         return self.estimator is None if self.calibrate is None else bool(self.calibrate)
 
+    def _contained(self) -> tuple[str, ...]:
+        """Of calibrated models not even the rounds: the scale is that of their number."""
+        return () if self._calibrates else super()._contained()
+
     def _kept_data(self, data: TrainingData) -> TrainingData | None:
         return data if self._calibrates else None
 

@@ -11,12 +11,14 @@ With the counts of pairs of codes, summed along j's codes, C_jl is one row of a 
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
 MEMORY bytes and it is worth what it costs; for a stump on a feature without one C_jl is added up
 over the rows of its smaller leaf instead. Both are exact, so the model is the same, and no residual
-is ever stored.
+is ever stored. Counts can be subtracted: a fold's table is that of all rows minus that of the rows
+held out (data/bins.py).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -109,8 +111,10 @@ class Gram:
         search: StumpSearch,
         learning_rate: float,
         n_rounds: int,
+        table: Callable[[int], np.ndarray] | None = None,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
+        self.shared = table
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
         self.wait = visits_before_table(codes, n_rounds)
         self.intercept = targets.intercept
@@ -168,9 +172,12 @@ class Gram:
         size = width * p * width * (4 if self.weights is None else 8)
         if size * (len(self.tables) + 1) > MEMORY or self.codes.n_rows >= 2**31:
             return
+        self.tables[j] = self._table(j) if self.shared is None else self.shared(j)
+
+    def _table(self, j: int) -> np.ndarray:
         table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
         accumulate(table)
-        self.tables[j] = table
+        return table
 
     def _leaf_sums(self, j: int, last_bin: int, missing: bool) -> np.ndarray:
         """C_jl of the left leaf and of missing values, [2, feature, code], from the rows."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from ensemble_gpu.arrays.devices import from_host, to_workplace
@@ -22,7 +23,7 @@ from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
-from ensemble_gpu.data.bins import SharedBins
+from ensemble_gpu.data.bins import PartBins, SharedBins
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_rows, order_rows
 from ensemble_gpu.data.validation import check_offset, check_weights
@@ -37,7 +38,7 @@ class Reader(Protocol):
     device: str | None
     n_jobs: int | None
     max_bins: int | None
-    _bins: SharedBins | None
+    _bins: SharedBins | PartBins | None
 
     def _device_of_rows(self) -> str | None:
         """`device`, as far as it may move rows to a GPU."""
@@ -75,7 +76,7 @@ class Reading:
     chosen: Chosen
     where: Where
     home: Where
-    bins: SharedBins | None = None
+    bins: SharedBins | PartBins | None = None
 
     def seen_by(self, engine: Engine) -> Reading:
         """The same memory, as arrays that the engine takes."""
@@ -100,15 +101,19 @@ class TrainingData:
     keep: Any | None
     categories: Categories
     where: Where
-    bins: SharedBins | None = None
+    bins: SharedBins | PartBins | None = None
 
     def binned(self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The rows that take part, binned (data/rows.py)."""
         gaps = None if self.bins is None else self.bins.gaps(max_bins)
-        return bin_rows(
+        binned = bin_rows(
             self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,
             keyed=keyed, gaps=gaps,
         )  # fmt: skip
+        plain = self.keep is None and self.rows.weights is None and not self.categories.values
+        if plain and isinstance(self.bins, PartBins):
+            return replace(binned, table=partial(self.bins.table, max_bins))
+        return binned
 
     def ordered(self, *, keyed: bool = False) -> OrderedRows:
         """The rows that take part, for learners that do without these codes (data/rows.py)."""
@@ -164,11 +169,7 @@ def shared_bins(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> Shared
     engine = engine_for(reading.where, estimator.n_jobs)
     reading = reading.seen_by(engine)
     rows, _ = reading.encoded(estimator.max_bins)
-    xp = reading.where.xp
-    if reading.keep is None:
-        at = xp.arange(rows.X.shape[0], device=reading.where.device)
-    else:
-        at = xp.nonzero(reading.keep)[0]
+    at = None if reading.keep is None else reading.where.xp.nonzero(reading.keep)[0]
     return SharedBins(engine, rows.X, at)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ensemble_gpu.metrics import classification as classes
@@ -56,6 +57,7 @@ METRICS: dict[str, dict[str, Metric]] = {
         Metric("mape", numbers.mape),
         Metric("r2", numbers.r2, greater_is_better=True),
         Metric("poisson_deviance", numbers.poisson_deviance),
+        Metric("quantile_loss", partial(numbers.quantile_loss, quantile=0.5)),
     ),
 }
 # What scikit-learn, LightGBM and XGBoost call them.
@@ -83,12 +85,19 @@ ALIASES: dict[str, dict[str, str]] = {
         "l1": "mae",
         "mean_absolute_percentage_error": "mape",
         "mean_poisson_deviance": "poisson_deviance",
+        "mean_pinball_loss": "quantile_loss",
+        "quantile": "quantile_loss",
     },
 }
 
 
-def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
-    """The metric of a name or alias; `others` are names that the caller knows besides."""
+def metric_named(
+    name: str, task: str, others: tuple[str, ...] = (), quantile: float | None = None
+) -> Metric:
+    """The metric of a name or alias; `others` are names that the caller knows besides.
+
+    `quantile` is that of "quantile_loss" (None: the median).
+    """
     named, aliases = METRICS[task], ALIASES[task]
     found = named.get(aliases.get(name, name))
     if found is None:
@@ -98,6 +107,8 @@ def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
             f"metric must be one of {allowed} for {task}, or a callable metric(y, prediction) -> "
             f"float; got {name!r}. Aliases: {also}."
         )
+    if found.name == "quantile_loss" and quantile is not None:
+        return replace(found, function=partial(numbers.quantile_loss, quantile=quantile))
     return found
 
 

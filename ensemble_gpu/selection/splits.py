@@ -76,11 +76,12 @@ def make_folds(
     folds = [_checked(pair, i, n) for i, pair in enumerate(pairs)]
     if not folds:
         raise ValueError("cv must have at least one fold; got none.")
-    classes, index = np.unique(labels, return_inverse=True)
-    for i, fold in enumerate(folds):
-        if stratified:
+    if stratified:
+        classes, index = np.unique(labels, return_inverse=True)
+        for i, fold in enumerate(folds):
             _check_classes(fold, i, classes, index)
-        if groups is not None:
+    if groups is not None:
+        for i, fold in enumerate(folds):
             _check_groups(fold, i, groups)
     return folds
 
@@ -131,11 +132,13 @@ def _checked(pair: Any, i: int, n: int) -> Fold:
             )
         parts.append(at.astype(np.int64))
     train, test = parts
-    both = np.intersect1d(train, test)
+    inside = np.zeros(n, dtype=bool)
+    inside[train] = True
+    both = test[inside[test]]
     if len(both):
         raise ValueError(
-            f"cv[{i}]: train and test share {len(both)} rows, such as row {both[0]}; held-out rows "
-            "must not be trained on."
+            f"cv[{i}]: train and test share {len(both)} rows, such as row {both.min()}; held-out "
+            "rows must not be trained on."
         )
     return Fold(train, test)
 

@@ -53,11 +53,13 @@ class TreeParameters:
 class Described:
     """What is known of the nodes of a grown tree besides their sums: one entry a node.
 
-    `rest` belongs to the mean of y (None: nothing does).
+    `rest` belongs to the mean of y (None: nothing does). `risk` is the impurity times the node's
+    share of the weight, which pruning goes by.
     """
 
     impurity: np.ndarray
     rest: np.ndarray | None
+    risk: np.ndarray
 
 
 def preorder(left: np.ndarray) -> np.ndarray:
@@ -112,10 +114,10 @@ def grow_tree(
         more = _more_sums(engine, matrix, statistics, grown, rows, counts)
         second, rest = more[:, 0], statistics.rest(grown.sums, more[:, 1:])
     impurity = statistics.impurities(grown.sums, second)
+    risk = impurity * statistics.weight(grown.sums) / total
     if parameters.ccp_alpha > 0.0:
-        risk = impurity * statistics.weight(grown.sums) / total
         grown = pruned(grown, risk, parameters.ccp_alpha)
-    return grown, Described(impurity, rest)
+    return grown, Described(impurity, rest, risk)
 
 
 def _more_sums(
