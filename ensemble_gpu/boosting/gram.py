@@ -18,12 +18,12 @@ held out (data/bins.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ensemble_gpu.data.bins import PartTables
 from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Engine
 from ensemble_gpu.learners.stump import Stump, StumpSearch
@@ -87,6 +87,13 @@ def visits_before_table(codes: Codes, n_rounds: int) -> int:
     return 0 if n_rounds * visit > p * table else int(table / visit)
 
 
+def sharing_pays(codes: Codes, shared: PartTables | None) -> bool:
+    """Whether to count the held-out rows for each table costs less than to count these rows."""
+    return shared is not None and PAIR * (codes.n_rows - shared.n_held) > 2.0 * TABLE_CELL * (
+        codes.width * codes.width
+    )
+
+
 def _nearest(a: int, b: int) -> int:
     """a / b rounded to the nearest integer, halves up; exact."""
     return (2 * a + b) // (2 * b)
@@ -111,10 +118,10 @@ class Gram:
         search: StumpSearch,
         learning_rate: float,
         n_rounds: int,
-        table: Callable[[int], np.ndarray] | None = None,
+        shared: PartTables | None = None,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
-        self.shared = table
+        self.shared = shared if sharing_pays(codes, shared) else None
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
         self.wait = visits_before_table(codes, n_rounds)
         self.intercept = targets.intercept
@@ -154,10 +161,13 @@ class Gram:
         values = trail.units[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.visits[j] += 1
         self.squares[0] -= trail.fall
-        if j not in self.tables and self.visits[j] > self.wait:
-            self._make_table(j)
         missing = bool(self.search.has_missing[j])
-        if j in self.tables:
+        tabled = self.visits[j] > self.wait
+        if tabled and self.shared is None and j not in self.tables:
+            self._make_table(j)
+        if tabled and self.shared is not None:
+            subtract(self.S, self.W, self.shared.leaf(j, stump.bin), 0, missing, values)
+        elif j in self.tables:
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
             subtract(self.S, self.W, self._leaf_sums(j, stump.bin, missing), 0, missing, values)
@@ -172,12 +182,9 @@ class Gram:
         size = width * p * width * (4 if self.weights is None else 8)
         if size * (len(self.tables) + 1) > MEMORY or self.codes.n_rows >= 2**31:
             return
-        self.tables[j] = self._table(j) if self.shared is None else self.shared(j)
-
-    def _table(self, j: int) -> np.ndarray:
         table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
         accumulate(table)
-        return table
+        self.tables[j] = table
 
     def _leaf_sums(self, j: int, last_bin: int, missing: bool) -> np.ndarray:
         """C_jl of the left leaf and of missing values, [2, feature, code], from the rows."""

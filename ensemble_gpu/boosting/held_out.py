@@ -29,6 +29,8 @@ STAGE = 2.0
 
 def pays(model: AdditiveModel, part: PartBins, n_stages: int) -> bool:
     """Whether tables of the held-out rows cost less than their predictions in `n_stages`."""
+    if part.held is None:
+        return False
     n, p = len(part.held), model.n_features
     width = max((len(table.thresholds) for table in model.tables.values()), default=0) + 2
     table = TABLE_CELL * width * width * p + PAIR * n * p

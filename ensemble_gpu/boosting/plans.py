@@ -344,7 +344,7 @@ def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner
         learner.search,
         descent.learning_rate,
         descent.n_rounds,
-        rows.table if isinstance(rows, Binned) else None,
+        rows.tables if isinstance(rows, Binned) else None,
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.data.matrix import gaps_of
+from ensemble_gpu.data.matrix import BinnedMatrix, gaps_of
 from ensemble_gpu.kernels.edges import edges_of
 from ensemble_gpu.kernels.host.gram import accumulate
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
@@ -20,12 +21,14 @@ MEMORY = 2**30
 class SharedBins:
     """The gaps between values that bins are cut at, of the rows `rows` of X (None: of all).
 
-    They are found when they are first asked for, once for each number of bins; so are tables of
-    pairs of codes (boosting/gram.py). Fits in several threads may ask at the same time.
+    They are found when they are first asked for, once for each number of bins; so are the codes of
+    all rows, and tables of pairs of codes (boosting/gram.py). Fits in several threads may ask at
+    the same time. `partition` are parts that hold out every row once between them.
     """
 
     def __init__(self, engine: Engine, X: Any, rows: Any | None) -> None:
         self.engine, self.X, self.rows = engine, X, rows
+        self.partition: Sequence[PartBins] = ()
         self._made: dict[Any, Any] = {}
         self._locks: dict[Any, Lock] = {}
         self._lock, self._left = Lock(), MEMORY
@@ -40,18 +43,26 @@ class SharedBins:
         where = self.engine.where
         return where.xp.arange(self.X.shape[0], device=where.device)
 
-    def codes(self, max_bins: int | None, rows: Any | None = None) -> Codes:
-        """The codes of some rows (None: of all) in their order."""
-        rows = self._all if rows is None else rows
-        layout = Layout(np.array([0, rows.shape[0]]), np.zeros((1, 1), dtype=np.int64))
-        return self.engine.encode(self.X, edges_of(self.gaps(max_bins)), rows, layout)
+    def codes(self, max_bins: int | None) -> Codes:
+        """The codes of all rows, in one range."""
+
+        def made() -> Codes:
+            edges, n = edges_of(self.gaps(max_bins)), self.X.shape[0]
+            return self.engine.encode(self.X, edges, self._all, one_range(n))
+
+        return self.once(("codes", max_bins), made)
 
     def table(self, max_bins: int | None, feature: int) -> np.ndarray:
         """Rows with a code up to c in `feature` and code b in f, [c, f, b]; of all rows."""
 
         def made() -> np.ndarray:
-            codes = self.once(("codes", max_bins), lambda: self.codes(max_bins))
-            return cumulated(self.engine, codes, feature)
+            if not self.partition:
+                return cumulated(self.engine, self.codes(max_bins), feature)
+            first, *others = (part.held_table(max_bins, feature) for part in self.partition)
+            total = first.copy()
+            for other in others:
+                total += other
+            return total
 
         return self.once(("table", max_bins, feature), made)
 
@@ -72,37 +83,78 @@ class SharedBins:
 
 
 class PartBins:
-    """Bins that are shared by a fit to all rows but those at the positions `held`.
+    """Bins that are shared by a fit to the rows at the positions `train`.
 
-    The tables of the rows that are left are those of all minus those of the held: integers, so
-    they are exactly what the rows themselves would give.
+    `held` are the positions of all other rows (None: not of all). The tables of the training rows
+    are those of all rows minus those of the held: integers, so they are exactly what the rows
+    themselves would give.
     """
 
-    def __init__(self, bins: SharedBins, held: np.ndarray) -> None:
-        self.bins, self.held = bins, held
+    def __init__(self, bins: SharedBins, train: np.ndarray, held: np.ndarray | None) -> None:
+        self.bins, self.train, self.held = bins, train, held
 
     def gaps(self, max_bins: int | None) -> list[np.ndarray]:
         """Those of all rows."""
         return self.bins.gaps(max_bins)
 
+    def matrix(
+        self, engine: Engine, max_bins: int | None, order: Any | None, layout: Layout
+    ) -> BinnedMatrix:
+        """The training rows in an order (None: as they are), their codes taken from all rows'."""
+        where, gaps = engine.where, self.gaps(max_bins)
+        rows = where.put(self.train)
+        rows = rows if order is None else where.xp.take(rows, engine.adopt(order))
+        codes = engine.take(self.bins.codes(max_bins), rows, layout)
+        return BinnedMatrix(codes, edges_of(gaps), gaps)
+
     def held_codes(self, max_bins: int | None) -> Codes:
         """The codes of the rows that are held out, in the order of `held`."""
-        bins = self.bins
-        rows = bins.engine.where.put(self.held)
-        return bins.once(("codes", max_bins, self), lambda: bins.codes(max_bins, rows))
+        bins, held = self.bins, self.held
+        assert held is not None
+
+        def made() -> Codes:
+            rows = bins.engine.where.put(held)
+            return bins.engine.take(bins.codes(max_bins), rows, one_range(len(held)))
+
+        return bins.once(("codes", max_bins, self), made)
 
     def held_table(self, max_bins: int | None, feature: int) -> np.ndarray:
         """`SharedBins.table` of the rows that are held out."""
-        engine = self.bins.engine.single()
 
         def made() -> np.ndarray:
-            return cumulated(engine, self.held_codes(max_bins), feature)
+            return cumulated(self.bins.engine, self.held_codes(max_bins), feature)
 
         return self.bins.once(("table", max_bins, feature, self), made)
 
-    def table(self, max_bins: int | None, feature: int) -> np.ndarray:
-        """`SharedBins.table` of the rows that are left."""
-        return self.bins.table(max_bins, feature) - self.held_table(max_bins, feature)
+
+@dataclass(frozen=True)
+class PartTables:
+    """Pairs of codes of the training rows of a part; for one fit, which keeps what it uses."""
+
+    part: PartBins
+    max_bins: int | None
+    known: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @property
+    def n_held(self) -> int:
+        assert self.part.held is not None
+        return len(self.part.held)
+
+    def leaf(self, feature: int, last_bin: int) -> np.ndarray:
+        """[2, f, b]: training rows with a code up to `last_bin`, or missing, and code b in f."""
+        if feature not in self.known:
+            every = self.part.bins.table(self.max_bins, feature)
+            self.known[feature] = every, self.part.held_table(self.max_bins, feature)
+        every, held = self.known[feature]
+        out = np.empty((2, *every.shape[1:]), dtype=every.dtype)
+        np.subtract(every[last_bin], held[last_bin], out=out[0])
+        np.subtract(every[-1], held[-1], out=out[1])
+        return out
+
+
+def one_range(n: int) -> Layout:
+    """n rows of one class."""
+    return Layout(np.array([0, n]), np.zeros((1, 1), dtype=np.int64))
 
 
 def cumulated(engine: Engine, codes: Codes, feature: int) -> np.ndarray:

@@ -72,14 +72,14 @@ class Binned(OrderedRows):
     """Binned rows: fits that share them differ in weights, in targets or in parameters.
 
     Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
-    `table(feature)` are counts of pairs of codes (data/bins.py) that other fits help to make; None:
-    there are none for these rows and weights.
+    `tables` are counts of pairs of codes that other fits help to make (data/bins.py); None: there
+    are none for these rows and weights.
     """
 
     matrix: BinnedMatrix
     categories: Categories
     starts: np.ndarray | None
-    table: Callable[[int], np.ndarray] | None = None
+    tables: Any | None = None
 
     def with_weights(self, weights: Any | None) -> Binned:
         """The same codes with other weights, one for each row that was given.
@@ -87,7 +87,7 @@ class Binned(OrderedRows):
         A row of weight 0 adds nothing to any sum, but is counted as a row (min_samples_leaf).
         AdaBoost takes logarithms: its weights must be > 0.
         """
-        return replace(self, weights=_in_order(weights, self.order, self.engine), table=None)
+        return replace(self, weights=_in_order(weights, self.order, self.engine), tables=None)
 
 
 def bin_rows(

@@ -255,6 +255,13 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+        """The codes of the rows at the positions given, in that order, with counts per class.
+
+        They are those that `encode` gives; `codes` were made with a layout.
+        """
+        ...
+
     def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
         """Codes floor((z - low[f]) / step[f]) of all rows of Z, float64, below EVEN_BINS.
 

@@ -53,18 +53,24 @@ def bins_of_folds(
     common: SharedBins | None, folds: Sequence[Fold], n: int
 ) -> list[SharedBins | PartBins | None]:
     """What the fit of each fold shares: tables too, where all rows but the test rows train."""
-    return [
-        PartBins(common, fold.test)
-        if common is not None and common.rows is None and _complementary(fold, n)
-        else common
-        for fold in folds
-    ]
+    if common is None:
+        return [None] * len(folds)
+    parts = [PartBins(common, fold.train, _held(fold, n)) for fold in folds]
+    times = np.zeros(n, dtype=np.int64)
+    for k, part in enumerate(parts, 1):
+        times[part.train if part.held is None else part.held] += 1
+        if part.held is None or times.max() > 1:
+            break
+        if times.min() == 1:
+            common.partition = parts[:k]
+            break
+    return list(parts)
 
 
-def _complementary(fold: Fold, n: int) -> bool:
-    """Whether every row is either trained on, once, or held out."""
-    times = np.bincount(fold.train, minlength=n)
-    return len(fold.train) + len(np.unique(fold.test)) == n and int(times.max()) == 1
+def _held(fold: Fold, n: int) -> np.ndarray | None:
+    """The test rows, where every row is either trained on or held out, and is so once."""
+    times = np.bincount(fold.train, minlength=n) + np.bincount(fold.test, minlength=n)
+    return fold.test if (times == 1).all() else None
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,24 +55,32 @@ def judges(given: Any, task: str, estimator: Any) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Held:
-    """Rows to be judged by: as the user gave them, and as metrics take them."""
+    """Rows to be judged by: as the user gave them, and as metrics take them.
 
-    X: Any
+    They are the rows `at` of `all_X` (None: all), which are taken when they are needed.
+    """
+
+    all_X: Any
     y: Any
     weights: Any | None
     target: Any
     checked_weights: Any | None
     where: Where
     home: Where
+    at: np.ndarray | None = None
 
     @property
     def n(self) -> int:
         return int(self.target.shape[0])
 
+    @cached_property
+    def X(self) -> Any:
+        return self.all_X if self.at is None else take_rows(self.all_X, self.at)
+
     def take(self, at: np.ndarray) -> Held:
-        X, y, weights = (take_rows(part, at) for part in (self.X, self.y, self.weights))
+        y, weights = (take_rows(part, at) for part in (self.y, self.weights))
         target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))
-        return Held(X, y, weights, target, checked, self.where, self.home)
+        return Held(self.X, y, weights, target, checked, self.where, self.home, at)
 
 
 def read_held(X: Any, y: Any, sample_weight: Any, classifier: bool) -> tuple[Held, Any]:

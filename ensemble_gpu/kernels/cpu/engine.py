@@ -114,6 +114,11 @@ class CpuEngine:
         bare = Codes(codes, rows.shape[0], n_features, width, no_counts(n_features, width))
         return bare if layout is None else replace(bare, counts=self._counts(bare, layout))
 
+    def take(self, codes: Codes, rows: np.ndarray, layout: Layout) -> Codes:
+        words = np.take(codes.data.view(np.uint64), rows, axis=1)
+        bare = replace(codes, data=words.view(codes.data.dtype), n_rows=len(rows), columns={})
+        return replace(bare, counts=self._counts(bare, layout))
+
     def encode_even(
         self, Z: np.ndarray, low: np.ndarray, step: np.ndarray, layout: Layout
     ) -> Codes:

@@ -139,6 +139,12 @@ class CudaEngine:
                 counts = self._counts(codes, layout, p, width)
         return Codes(codes, n, p, width, counts)
 
+    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+        n, p, width = rows.shape[0], codes.n_features, codes.width
+        with self.device.active(f"codes of {n} rows of {p} features", 8 * len(codes.data) * n):
+            data = self.where.xp.take(codes.data, rows, axis=1)
+            return Codes(data, n, p, width, self._counts(data, layout, p, width))
+
     def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
         xp = self.where.xp
         with self.device.active(f"positions of {Z.shape[0]} rows", 8 * Z.shape[0]):

@@ -118,6 +118,9 @@ class ReferenceEngine:
         counts = sorted_rows.sums(where.zeros(n, where.xp.int64) + 1)
         return Codes((codes, sorted_rows), n, p, width, where.host(counts))
 
+    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+        return self._sorted(self.where.xp.take(codes.data[0], rows, axis=1), layout, codes.width)
+
     def encode_even(self, Z: Any, low: np.ndarray, step: np.ndarray, layout: Layout) -> Codes:
         rows = self.where.xp.arange(Z.shape[0], device=self.where.device)
         return self.encode(Z, even_edges(low, step), rows, layout, EVEN_BINS + 1)

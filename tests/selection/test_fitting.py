@@ -1,0 +1,197 @@
+"""Fits of folds share work, and are what separate fits would be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import KFold, TimeSeriesSplit
+
+from ensemble_gpu import (
+    AdaBoostClassifier,
+    BoostingClassifier,
+    BoostingRegressor,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    L2BoostRegressor,
+    NeighboursClassifier,
+    NeighboursRegressor,
+    RandomForestClassifier,
+    RidgeRegressor,
+    cross_validate,
+    tune,
+    use_engine,
+)
+from ensemble_gpu.boosting import estimators, gram
+from ensemble_gpu.data.bins import SharedBins
+from ensemble_gpu.estimators.reading import shared_bins
+from ensemble_gpu.estimators.threads import fits_side_by_side, threads_of
+from ensemble_gpu.selection.fitting import bins_of_folds
+from ensemble_gpu.selection.splits import make_folds
+from tests.selection.test_cross_validation import ADA, T, W, X, Y, fingerprint
+
+GAPS = np.where(np.random.default_rng(5).random(X.shape) < 0.1, np.nan, X)
+L2 = BoostingRegressor(n_estimators=30, max_depth=1, early_stopping=False, max_bins=16)
+PLAIN = AdaBoostClassifier(n_estimators=9, calibrate=False)
+CONTAINED = {
+    "AdaBoost": (PLAIN, "n_estimators", [9, 2, 5]),
+    "boosting": (
+        BoostingClassifier(max_depth=2, learning_rate=0.3, early_stopping=False),
+        "n_estimators",
+        [3, 6],
+    ),
+    "forest": (RandomForestClassifier(random_state=0), "n_estimators", [2, 5]),
+    "tree": (DecisionTreeClassifier(), "ccp_alpha", [0.02, 0.0, 0.005]),
+    "regression tree": (DecisionTreeRegressor(), "ccp_alpha", [0.0, 0.01, 0.1]),
+    "neighbours": (NeighboursClassifier(), "n_neighbors", [3, 7]),
+    "mean of neighbours": (NeighboursRegressor(), "n_neighbors", [3, 7]),
+    "ridge": (RidgeRegressor(), "l2", [0.1, 10.0]),
+    "L2Boost": (L2BoostRegressor(criterion=None), "n_estimators", [2, 8]),
+}
+
+
+@pytest.mark.parametrize("case", CONTAINED)
+def test_one_fit_contains_the_models_of_all_values(case):
+    source, name, options = CONTAINED[case]
+    y = Y if is_classifier(source) else T
+    for value, one in zip(
+        options, clone(source)._fit_all(name, options, X[:90], y[:90]), strict=True
+    ):
+        alone = clone(source).set_params(**{name: value}).fit(X[:90], y[:90])
+        assert one.get_params() == alone.get_params()
+        assert one.model_.fingerprint() == alone.model_.fingerprint()
+
+
+@pytest.mark.parametrize("case", CONTAINED)
+def test_values_that_a_fit_contains_cost_no_further_fit(case):
+    source, name, options = CONTAINED[case]
+    y, totals = Y if is_classifier(source) else T, []
+    found = tune(
+        source, X, y, {name: options}, cv=2, progress=lambda done, total: totals.append(total)
+    )
+    assert totals == [2, 2]
+    for line in found.table_.rows:
+        alone = cross_validate(
+            clone(source).set_params(**line.parameters), X, y, cv=2, return_apparent=True
+        )
+        (mean,), (apparent,) = alone.mean.values(), alone.apparent.values()
+        assert line.validated == pytest.approx(mean, rel=1e-12)
+        assert line.apparent == pytest.approx(apparent.mean(), rel=1e-12)
+
+
+def test_what_follows_from_the_value_is_fitted_for_each_of_them():
+    assert clone(ADA)._contained() == ()  # calibrated
+    assert BoostingClassifier(learning_rate=None, early_stopping=False)._contained() == ()
+    assert BoostingClassifier(learning_rate=0.1)._contained() == ()  # may stop early
+    assert RandomForestClassifier(oob_score=True)._contained() == ()
+    assert L2BoostRegressor()._contained() == ()
+    with pytest.raises(ValueError, match="n_estimators"):
+        tune(PLAIN, X, Y, {"n_estimators": [3, 0]}, cv=2)
+
+
+@pytest.fixture
+def sharing(monkeypatch):
+    """Tables are shared however few rows there are."""
+    monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: shared is not None)
+    monkeypatch.setattr(gram, "visits_before_table", lambda codes, n_rounds: 0)
+    monkeypatch.setattr(estimators, "pays", lambda model, part, n_stages: part.held is not None)
+
+
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+@pytest.mark.parametrize(
+    "cv", [KFold(3), TimeSeriesSplit(3)], ids=["partition", "later rows are in no fold"]
+)
+def test_tables_of_all_rows_minus_the_folds_give_the_model_of_its_rows(sharing, engine, cv):
+    with use_engine(engine):
+        found = cross_validate(L2, GAPS, T, cv=cv, return_estimators=True)
+        common = shared_bins(clone(L2), GAPS, T, None)
+        for model, (train, _) in zip(found.estimators, found.folds, strict=True):
+            alone = clone(L2)
+            with alone._sharing(common):
+                alone.fit(GAPS[train], T[train])
+            assert model.model_.fingerprint() == alone.model_.fingerprint()
+
+
+@pytest.mark.parametrize("rows", [X, GAPS], ids=["complete", "missing"])
+def test_held_out_errors_from_tables_are_those_of_predictions(sharing, monkeypatch, rows):
+    given = {"rounds": "all", "metrics": ["rmse", "mse"], "cv": 4}
+    tables = cross_validate(L2, rows, T, **given)
+    monkeypatch.setattr(estimators, "pays", lambda model, part, n_stages: False)
+    staged = cross_validate(L2, rows, T, **given)
+    for name in ("rmse", "mse"):
+        np.testing.assert_allclose(tables.scores[name], staged.scores[name], rtol=1e-11)
+    assert (tables.scores["mse"] != staged.scores["mse"]).any()  # another way of adding up
+
+
+def test_tables_are_of_all_rows_whether_added_up_from_folds_or_not():
+    engine = shared_bins(clone(L2), GAPS, T, None).engine
+    whole, parts = (SharedBins(engine, GAPS, None) for _ in range(2))
+    folds = make_folds(KFold(3), T, len(T), stratified=False)
+    bins_of_folds(parts, folds, len(T))
+    assert len(parts.partition) == 3
+    for j in range(4):
+        np.testing.assert_array_equal(whole.table(16, j), parts.table(16, j))
+    repeated = [*folds[:2], folds[0]]
+    bins_of_folds(whole, repeated, len(T))
+    assert len(whole.partition) == 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y"), [(ADA, Y), (L2, T), (RandomForestClassifier(3, random_state=1), Y)],
+    ids=["AdaBoost", "L2Boost", "forest"],
+)  # fmt: skip
+def test_results_do_not_depend_on_the_number_of_threads(estimator, y):
+    found = [
+        cross_validate(
+            clone(estimator).set_params(n_jobs=n_jobs), X, y, sample_weight=W, cv=5,
+            return_estimators=True, return_apparent=True,
+        )
+        for n_jobs in (1, 2, 3)
+    ]  # fmt: skip
+    for n_jobs, one in zip((1, 2, 3), found, strict=True):
+        assert [m.n_jobs for m in one.estimators] == [n_jobs] * 5
+        assert list(map(fingerprint, one.estimators)) == list(map(fingerprint, found[0].estimators))
+        for name in one.scores:
+            np.testing.assert_array_equal(one.scores[name], found[0].scores[name])
+            np.testing.assert_array_equal(one.apparent[name], found[0].apparent[name])
+        np.testing.assert_array_equal(one.out_of_fold, found[0].out_of_fold)
+
+
+def test_as_many_fits_as_keep_all_threads_busy_run_on_one_each():
+    alone = list(fits_side_by_side(lambda item, one: (item, one), list(range(5)), 2))
+    assert alone == [(k, k < 4) for k in range(5)]
+    assert list(fits_side_by_side(lambda item, one: one, [1, 2], 3)) == [False, False]
+    assert threads_of(clone(ADA).set_params(n_jobs=3), X) == 3
+    assert threads_of(RidgeRegressor(), X) == 1
+    with use_engine("reference"):
+        assert threads_of(clone(ADA).set_params(n_jobs=3), X) == 1
+
+
+def test_an_error_of_a_fold_is_that_of_the_call():
+    def broken(y, p):
+        raise RuntimeError("broken metric")
+
+    with pytest.raises(RuntimeError, match="broken metric"):
+        cross_validate(clone(ADA).set_params(n_jobs=2), X, Y, metrics=broken)
+
+
+def test_progress_is_a_bar_or_a_call(capsys):
+    cross_validate(PLAIN, X, Y, cv=2, progress=True)
+    assert capsys.readouterr().err == f"cross_validate [{30 * '#'}] fit 2/2\n"
+    tune(PLAIN, X, Y, {"max_bins": [8, 16]}, cv=2, progress=True)
+    assert capsys.readouterr().err == f"tune [{30 * '#'}] fit 4/4\n"
+    with pytest.raises(TypeError, match="progress must be True, None or a callable"):
+        cross_validate(PLAIN, X, Y, cv=2, progress="bar")
+
+
+def test_quantile_loss_by_name_is_that_of_the_estimators_quantile():
+    given = {"cv": 2, "metrics": "quantile_loss", "return_estimators": True}
+    for source, q in (
+        (BoostingRegressor(loss="quantile", quantile=0.9, n_estimators=5), 0.9),
+        (RidgeRegressor(), 0.5),
+    ):
+        found = cross_validate(source, X, T, **given)
+        for b, (_, test) in enumerate(found.folds):
+            off = T[test] - found.out_of_fold[test]
+            expected = np.maximum(q * off, (q - 1.0) * off).mean()
+            assert found.scores["quantile_loss"][b] == pytest.approx(expected, rel=1e-12)
