@@ -170,16 +170,6 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         own = getattr(self, "estimator", None) is None and self.learning_rate is not None
         return ("n_estimators",) if plain and own else ()
 
-    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
-        self._check_values(name, values)
-        self.n_estimators = max(values)
-        self.fit(X, y, **weights)
-        return [
-            self._with(n_estimators=n, n_estimators_=min(n, self.n_estimators_),
-                       model_=self.model_.first(n))
-            for n in values
-        ]  # fmt: skip
-
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}

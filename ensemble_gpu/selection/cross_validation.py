@@ -84,8 +84,6 @@ def cross_validate(
     return replace(
         found.result,
         out_of_fold=judging.out_of_fold(found, None if classes is None else len(classes)),
-        apparent=judging.apparent([found], [found.result.best_round])[0]
-        if return_apparent
-        else None,
+        apparent=judging.apparent([found])[0] if return_apparent else None,
         estimators=found.models if return_estimators else None,
     )

@@ -20,12 +20,14 @@ from ensemble_gpu.selection.splits import Fold
 class Family:
     """Estimators of which one fit a fold gives all: they differ in the parameter `axis` alone.
 
-    Without an axis it is the one estimator `source`.
+    Without an axis it is the one estimator `source`. Of boosting the values may be `stages`,
+    numbers of rounds: `source` has the most.
     """
 
     source: Any
     axis: str | None = None
     values: tuple[Any, ...] = (None,)
+    stages: tuple[int, ...] = ()
 
     def fitted(self, held: Held, bins: SharedBins | PartBins | None, alone: bool) -> list[Any]:
         """An estimator for each of the values, fitted to all rows (`alone`: on one thread)."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,18 @@ from ensemble_gpu.selection.splits import Fold
 
 @dataclass(frozen=True)
 class Judged:
-    """The models of an estimator, one a fold, and what they are worth."""
+    """The models of an estimator, one a fold, and what they are worth.
+
+    `rounds` are those of the models that it is about (None: all).
+    """
 
     models: list[Any]
     result: CrossValidation
+    rounds: int | None = None
+
+    def after(self, rounds: int | None) -> Judged:
+        """The same after so many rounds (None: as it is)."""
+        return self if rounds is None else replace(self, rounds=rounds)
 
 
 @dataclass(frozen=True)
@@ -44,24 +53,30 @@ class Judging:
     folds: Sequence[Fold]
     bins: Sequence[SharedBins | PartBins | None]
 
+    @cached_property
+    def tests(self) -> list[Held]:
+        """The rows that each fold holds out."""
+        return [self.held.take(fold.test) for fold in self.folds]
+
     def of_fold(
-        self, family: Family, fold: Fold, bins: SharedBins | PartBins | None, alone: bool
+        self, family: Family, b: int, alone: bool
     ) -> tuple[list[Any], list[np.ndarray], list[int] | None]:
-        """A family's models of a fold, their curves [rounds, metrics] of its test rows, and the
-        rounds.
+        """A family's models of fold b, a curve [rounds, metrics] of its test rows for each of the
+        values, and the rounds.
         """
-        models = family.fitted(self.held.take(fold.train), bins, alone)
+        bins, test = self.bins[b], self.tests[b]
+        models = family.fitted(self.held.take(self.folds[b].train), bins, alone)
         with on_one_thread(models, alone):
-            test = self.held.take(fold.test)
+            if family.stages:
+                order = sorted(set(family.stages))
+                curve = _curve(models[0], test, self.judged, order, bins)
+                found = [curve[[order.index(n)]] for n in family.stages]
+                return models * len(found), found, None
             wanted = _wanted(self.rounds, models[0])
             if wanted is None:
-                found = [
-                    np.array([values(self.judged, outcome, test)])
-                    for outcome in outcomes_of_each(models, test)
-                ]
-            else:
-                found = [_curve(model, test, self.judged, wanted, bins) for model in models]
-        return models, found, wanted
+                outcome = outcomes_of_each(models, test)
+                return models, [np.array([values(self.judged, o, test)]) for o in outcome], None
+            return models, [_curve(m, test, self.judged, wanted, bins) for m in models], wanted
 
     def result(self, curves: Sequence[np.ndarray], wanted: list[int] | None) -> CrossValidation:
         """The curves of all folds as a result."""
@@ -78,22 +93,24 @@ class Judging:
             None,
         )
 
-    def apparent(
-        self, found: Sequence[Judged], rounds: Sequence[int | None]
-    ) -> list[dict[str, np.ndarray]]:
-        """Metrics of the models on the rows that they were trained on, after so many rounds."""
-        pairs = zip(found, rounds, strict=True)
-        calls = [(one, n, b) for one, n in pairs for b in range(len(self.folds))]
+    def apparent(self, found: Sequence[Judged]) -> list[dict[str, np.ndarray]]:
+        """Metrics of the models on the rows that they were trained on."""
+        together: dict[int, list[int]] = {}
+        for k, one in enumerate(found):
+            together.setdefault(id(one.models[0]), []).append(k)
+        calls = [(own, b) for own in together.values() for b in range(len(self.folds))]
 
-        def judged(call: tuple[Judged, int | None, int], alone: bool) -> list[float]:
-            one, n, b = call
-            own, model = self.held.take(self.folds[b].train), one.models[b]
+        def judged(call: tuple[list[int], int], alone: bool) -> list[list[float]]:
+            own, b = call
+            rows, model = self.held.take(self.folds[b].train), found[own[0]].models[b]
             with on_one_thread([model], alone):
-                return values(self.judged, _last(model, own, n), own)
+                return _at_each(model, rows, self.judged, [found[k].rounds for k in own])
 
+        got = np.empty((len(found), len(self.folds), len(self.judged)))
         threads = threads_of(found[0].models[0], self.held.X)
-        got = np.array(list(fits_side_by_side(judged, calls, threads)))
-        got = got.reshape(len(found), len(self.folds), len(self.judged))
+        results = fits_side_by_side(judged, calls, threads)
+        for (own, b), result in zip(calls, results, strict=True):
+            got[own, b] = result
         return [{judge.name: own[:, i] for i, judge in enumerate(self.judged)} for own in got]
 
     def out_of_fold(self, found: Judged, n_outputs: int | None) -> Any:
@@ -102,8 +119,8 @@ class Judging:
         xp = where.xp
         shape = (held.n,) if n_outputs is None else (held.n, n_outputs)
         total, times = where.zeros(shape, xp.float64), np.zeros(held.n)
-        for model, fold in zip(found.models, self.folds, strict=True):
-            prediction, _ = _last(model, held.take(fold.test), found.result.best_round)
+        for model, fold, test in zip(found.models, self.folds, self.tests, strict=True):
+            prediction, _ = next(outcomes(model, test, _stages([found.rounds], model)))
             # rows that are not in the fold take the row of zeros at the end
             place = np.full(held.n, len(fold.test), dtype=np.int64)
             place[fold.test] = np.arange(len(fold.test))
@@ -118,25 +135,22 @@ def judged_families(
     families: Sequence[Family], judging: Judging, progress: Any, label: str
 ) -> list[list[Judged]]:
     """Fit and judge all folds of all families; of each family what its estimators are worth."""
-    calls = [
-        (family, fold, bins)
-        for family in families
-        for fold, bins in zip(judging.folds, judging.bins, strict=True)
-    ]
+    n_folds, found = len(judging.folds), []
+    calls = [(family, b) for family in families for b in range(n_folds)]
 
-    def judged(call: Any, alone: bool) -> Any:
-        family, fold, bins = call
-        return judging.of_fold(family, fold, bins, alone)
+    def judged(call: tuple[Family, int], alone: bool) -> Any:
+        return judging.of_fold(*call, alone)
 
     threads = threads_of(families[0].source, judging.held.X)
     done = list(watched(fits_side_by_side(judged, calls, threads), len(calls), progress, label))
-    n_folds, found = len(judging.folds), []
     for k, family in enumerate(families):
         models, curves, wanted = zip(*done[k * n_folds : (k + 1) * n_folds], strict=True)
-        found.append([
-            Judged([own[i] for own in models], judging.result([c[i] for c in curves], wanted[0]))
-            for i in range(len(family.values))
-        ])  # fmt: skip
+        of_family = []
+        for i, stage in enumerate(family.stages or [None] * len(family.values)):
+            result = judging.result([c[i] for c in curves], wanted[0])
+            rounds = result.best_round if stage is None else stage
+            of_family.append(Judged([own[i] for own in models], result, rounds))
+        found.append(of_family)
     return found
 
 
@@ -193,9 +207,10 @@ def _wanted(rounds: Any, model: Any) -> list[int] | None:
     return wanted
 
 
-def _stages(wanted: Sequence[int], model: Any) -> list[int]:
-    """Rounds that the model has: a fit that ended early stays as it is."""
-    return [min(n, model.n_estimators_) for n in wanted]
+def _stages(wanted: Sequence[int | None], model: Any) -> list[int] | None:
+    """Rounds that the model has: a fit that ended early stays as it is; None: the whole model."""
+    known = [n for n in wanted if n is not None]
+    return [min(n, model.n_estimators_) for n in known] if known else None
 
 
 def _curve(
@@ -204,6 +219,7 @@ def _curve(
 ) -> np.ndarray:  # fmt: skip
     """Metrics [rounds, metrics] of held-out rows: from tables where they have them."""
     stages = _stages(wanted, model)
+    assert stages is not None
     if isinstance(bins, PartBins):
         squares = squares_from_tables(model, held, judged, stages, bins)
         if squares is not None:
@@ -211,5 +227,12 @@ def _curve(
     return np.array([values(judged, outcome, held) for outcome in outcomes(model, held, stages)])
 
 
-def _last(model: Any, held: Held, at: int | None) -> tuple[Any, Any | None]:
-    return next(outcomes(model, held, None if at is None else _stages([at], model)))
+def _at_each(
+    model: Any, rows: Held, judged: Sequence[Judge], rounds: Sequence[int | None]
+) -> list[list[float]]:
+    """Metrics after each of the numbers of rounds, in one pass."""
+    order = sorted({n for n in rounds if n is not None})
+    keys: list[int | None] = [*order] or [None]
+    passed = outcomes(model, rows, _stages(order, model))
+    found = {n: values(judged, outcome, rows) for n, outcome in zip(keys, passed, strict=True)}
+    return [found[n] for n in rounds]

@@ -37,7 +37,9 @@ def take_rows(array: Any, at: np.ndarray) -> Any:
     """The rows at host positions, of an array, a frame, a sparse matrix or a list; None stays."""
     if array is None:
         return None
-    if is_array(array) and not isinstance(array, np.ndarray):
+    if type(array) is np.ndarray:
+        return array[at]
+    if is_array(array):
         where = locate(array)
         return where.xp.take(array, where.xp.asarray(at, device=where.device), axis=0)
     return _safe_indexing(array, at)

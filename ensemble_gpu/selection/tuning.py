@@ -160,7 +160,7 @@ def tune(
         out_of_fold=judging.out_of_fold(found[best], None if classes is None else len(classes)),
     )
     ats = [at if k == best else one.result.best_round for k, one in enumerate(found)]
-    apparent = judging.apparent(found, ats)
+    apparent = judging.apparent([one.after(n) for one, n in zip(found, ats, strict=True)])
     lines = [
         _line(one.result, parameters, n, float(own[judged[0].name].mean()))
         for one, parameters, n, own in zip(found, candidates, ats, apparent, strict=True)
@@ -177,18 +177,31 @@ def _families(
     places: dict[tuple[int | None, ...], list[int]] = {}
     sources: dict[tuple[int | None, ...], tuple[Any, str | None]] = {}
     numbers = product(*(range(len(options)) for options in grid.values()))
-    for k, (parameters, at) in enumerate(zip(candidates, numbers, strict=True)):
-        source = prepared(clone(estimator).set_params(**parameters), rounds)
-        contained = source._contained() if isinstance(source, ArrayEstimator) else ()
-        axis = next((name for name in grid if name in contained), None)
-        key = tuple(None if name == axis else i for name, i in zip(grid, at, strict=True))
-        places.setdefault(key, []).append(k)
-        sources.setdefault(key, (source, axis))
-    families = [
-        Family(source, axis, tuple(candidates[k][axis] if axis else None for k in places[key]))
-        for key, (source, axis) in sources.items()
-    ]
+    for k, at in enumerate(numbers):
+        family = next((key for name in grid if (key := _without(at, grid, name)) in places), None)
+        if family is None:
+            source = prepared(clone(estimator).set_params(**candidates[k]), rounds)
+            contained = source._contained() if isinstance(source, ArrayEstimator) else ()
+            axis = next((name for name in grid if name in contained), None)
+            family = _without(at, grid, axis)
+            sources[family] = source, axis
+        places.setdefault(family, []).append(k)
+    families = []
+    for key, (source, axis) in sources.items():
+        values: tuple[Any, ...] = tuple(candidates[k][axis] if axis else None for k in places[key])
+        if axis == ROUNDS and hasattr(source, "_staged"):
+            source._check_values(axis, list(values))
+            families.append(Family(source.set_params(n_estimators=max(values)), stages=values))
+        else:
+            families.append(Family(source, axis, values))
     return families, list(places.values())
+
+
+def _without(
+    at: tuple[int, ...], grid: Mapping[str, Any], axis: str | None
+) -> tuple[int | None, ...]:
+    """The places of a candidate's values in the grid, but for that of the axis."""
+    return tuple(None if name == axis else i for name, i in zip(grid, at, strict=True))
 
 
 def _in_order(found: list[list[Judged]], places: list[list[int]]) -> list[Judged]:

@@ -48,9 +48,10 @@ CONTAINED = {
     "ridge": (RidgeRegressor(), "l2", [0.1, 10.0]),
     "L2Boost": (L2BoostRegressor(criterion=None), "n_estimators", [2, 8]),
 }
+STAGED = ("AdaBoost", "boosting")
 
 
-@pytest.mark.parametrize("case", CONTAINED)
+@pytest.mark.parametrize("case", [case for case in CONTAINED if case not in STAGED])
 def test_one_fit_contains_the_models_of_all_values(case):
     source, name, options = CONTAINED[case]
     y = Y if is_classifier(source) else T
