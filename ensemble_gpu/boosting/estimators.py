@@ -56,7 +56,7 @@ _CLASS_WEIGHT = """
 _CLASS_METRICS = """"log_loss", "roc_auc" ("auc"),
         "error", "accuracy", "balanced_accuracy", "brier\""""
 _NUMBER_METRICS = """"rmse", "mse", "mae", "mape", "r2",
-        "poisson_deviance\""""
+        "poisson_deviance", "quantile_loss\""""
 
 
 class BoostingClassifier(BoostedClassifier, GradientBoosting):

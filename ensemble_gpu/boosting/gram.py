@@ -12,7 +12,7 @@ O(p bins). The table of a feature is made when the feature is chosen, as long as
 MEMORY bytes and it is worth what it costs; for a stump on a feature without one C_jl is added up
 over the rows of its smaller leaf instead. Both are exact, so the model is the same, and no residual
 is ever stored. Counts can be subtracted: a fold's table is that of all rows minus that of the rows
-held out (data/bins.py).
+held out (data/bins.py: PartTables).
 """
 
 from __future__ import annotations

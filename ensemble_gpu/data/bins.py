@@ -56,13 +56,7 @@ class SharedBins:
         """Rows with a code up to c in `feature` and code b in f, [c, f, b]; of all rows."""
 
         def made() -> np.ndarray:
-            if not self.partition:
-                return cumulated(self.engine, self.codes(max_bins), feature)
-            first, *others = (part.held_table(max_bins, feature) for part in self.partition)
-            total = first.copy()
-            for other in others:
-                total += other
-            return total
+            return cumulated(self.engine, self.codes(max_bins), feature)
 
         return self.once(("table", max_bins, feature), made)
 
@@ -85,9 +79,7 @@ class SharedBins:
 class PartBins:
     """Bins that are shared by a fit to the rows at the positions `train`.
 
-    `held` are the positions of all other rows (None: not of all). The tables of the training rows
-    are those of all rows minus those of the held: integers, so they are exactly what the rows
-    themselves would give.
+    `held` are the positions of all other rows (None: not of all).
     """
 
     def __init__(self, bins: SharedBins, train: np.ndarray, held: np.ndarray | None) -> None:
@@ -129,11 +121,15 @@ class PartBins:
 
 @dataclass(frozen=True)
 class PartTables:
-    """Pairs of codes of the training rows of a part; for one fit, which keeps what it uses."""
+    """Pairs of codes of the training rows of a part; for one fit, which keeps what it uses.
+
+    They are those of all rows minus those of the rows held out, or the sum of what the other parts
+    of a partition hold out: integers, so they are exactly what the rows themselves would give.
+    """
 
     part: PartBins
     max_bins: int | None
-    known: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    known: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = field(default_factory=dict)
 
     @property
     def n_held(self) -> int:
@@ -143,13 +139,22 @@ class PartTables:
     def leaf(self, feature: int, last_bin: int) -> np.ndarray:
         """[2, f, b]: training rows with a code up to `last_bin`, or missing, and code b in f."""
         if feature not in self.known:
-            every = self.part.bins.table(self.max_bins, feature)
-            self.known[feature] = every, self.part.held_table(self.max_bins, feature)
-        every, held = self.known[feature]
-        out = np.empty((2, *every.shape[1:]), dtype=every.dtype)
-        np.subtract(every[last_bin], held[last_bin], out=out[0])
-        np.subtract(every[-1], held[-1], out=out[1])
+            self.known[feature] = self._tables(feature)
+        (first, *others), subtracted = self.known[feature]
+        out = np.stack([first[last_bin], first[-1]])
+        for to, row in ((out[0], last_bin), (out[1], -1)):
+            for table in others:
+                to += table[row]
+            for table in subtracted:
+                to -= table[row]
         return out
+
+    def _tables(self, feature: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Tables to add and to subtract."""
+        part, bins, m = self.part, self.part.bins, self.max_bins
+        if part in bins.partition:
+            return [o.held_table(m, feature) for o in bins.partition if o is not part], []
+        return [bins.table(m, feature)], [part.held_table(m, feature)]
 
 
 def one_range(n: int) -> Layout:

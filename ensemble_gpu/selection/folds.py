@@ -119,8 +119,16 @@ class Judging:
         xp = where.xp
         shape = (held.n,) if n_outputs is None else (held.n, n_outputs)
         total, times = where.zeros(shape, xp.float64), np.zeros(held.n)
-        for model, fold, test in zip(found.models, self.folds, self.tests, strict=True):
-            prediction, _ = next(outcomes(model, test, _stages([found.rounds], model)))
+
+        def predicted(b: int, alone: bool) -> Any:
+            model = found.models[b]
+            with on_one_thread([model], alone):
+                stages = _stages([found.rounds], model)
+                return next(outcomes(model, self.tests[b], stages))[0]
+
+        numbers, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
+        for b, prediction in enumerate(fits_side_by_side(predicted, numbers, threads)):
+            fold = self.folds[b]
             # rows that are not in the fold take the row of zeros at the end
             place = np.full(held.n, len(fold.test), dtype=np.int64)
             place[fold.test] = np.arange(len(fold.test))

@@ -23,7 +23,7 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.boosting import estimators, gram
-from ensemble_gpu.data.bins import SharedBins
+from ensemble_gpu.data.bins import PartTables, SharedBins
 from ensemble_gpu.estimators.reading import shared_bins
 from ensemble_gpu.estimators.threads import fits_side_by_side, threads_of
 from ensemble_gpu.selection.fitting import bins_of_folds
@@ -124,17 +124,22 @@ def test_held_out_errors_from_tables_are_those_of_predictions(sharing, monkeypat
     assert (tables.scores["mse"] != staged.scores["mse"]).any()  # another way of adding up
 
 
-def test_tables_are_of_all_rows_whether_added_up_from_folds_or_not():
-    engine = shared_bins(clone(L2), GAPS, T, None).engine
-    whole, parts = (SharedBins(engine, GAPS, None) for _ in range(2))
+def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
+    common = shared_bins(clone(L2), GAPS, T, None)
     folds = make_folds(KFold(3), T, len(T), stratified=False)
-    bins_of_folds(parts, folds, len(T))
-    assert len(parts.partition) == 3
+    parts = bins_of_folds(common, folds, len(T))
+    assert list(common.partition) == parts
+    alone = SharedBins(common.engine, GAPS[folds[1].train], None)
+    alone._made["gaps", 16] = common.gaps(16)
     for j in range(4):
-        np.testing.assert_array_equal(whole.table(16, j), parts.table(16, j))
-    repeated = [*folds[:2], folds[0]]
-    bins_of_folds(whole, repeated, len(T))
-    assert len(whole.partition) == 0
+        expected = alone.table(16, j)[[5, -1]]
+        np.testing.assert_array_equal(PartTables(parts[1], 16).leaf(j, 5), expected)
+    common.partition = ()
+    for j in range(4):
+        expected = alone.table(16, j)[[5, -1]]
+        np.testing.assert_array_equal(PartTables(parts[1], 16).leaf(j, 5), expected)
+    bins_of_folds(common, [*folds[:2], folds[0]], len(T))
+    assert len(common.partition) == 0
 
 
 @pytest.mark.parametrize(
