@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
-from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.namespace import NARROW, NUMPY, locate
 from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.kernels.select import engine_for
 
@@ -41,9 +40,12 @@ def threads_of(estimator: Any, X: Any) -> int:
     """Threads that a fit to X would use; 1 where it is not the CPU engine that fits."""
     if not isinstance(estimator, ArrayEstimator) or "n_jobs" not in estimator.get_params(False):
         return 1
+    where = locate(X)
+    if estimator.device == "cpu" or where.kind == NARROW:  # worked on at the host
+        where = NUMPY
     if estimator.device not in (None, "cpu"):
         return 1
-    return engine_for(locate(to_workplace(X, estimator.device)), estimator.n_jobs).n_workers
+    return engine_for(where, estimator.n_jobs).n_workers
 
 
 def fits_side_by_side(

@@ -126,8 +126,8 @@ class Judging:
                 stages = _stages([found.rounds], model)
                 return next(outcomes(model, self.tests[b], stages))[0]
 
-        numbers, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
-        for b, prediction in enumerate(fits_side_by_side(predicted, numbers, threads)):
+        calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
+        for b, prediction in enumerate(fits_side_by_side(predicted, calls, threads)):
             fold = self.folds[b]
             # rows that are not in the fold take the row of zeros at the end
             place = np.full(held.n, len(fold.test), dtype=np.int64)

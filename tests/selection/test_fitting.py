@@ -113,6 +113,39 @@ def test_tables_of_all_rows_minus_the_folds_give_the_model_of_its_rows(sharing, 
             assert model.model_.fingerprint() == alone.model_.fingerprint()
 
 
+GIVEN_BINS = {
+    "AdaBoost": (AdaBoostClassifier(n_estimators=9), Y, None),
+    "three classes, early stopping, weights": (
+        AdaBoostClassifier(n_estimators=9, early_stopping=True, random_state=0), Y + (T > 2), W
+    ),
+    "drawn rows": (BoostingClassifier(n_estimators=5, max_depth=1, subsample=0.5), Y, None),
+    "trees": (BoostingClassifier(n_estimators=3, max_depth=2), Y, W),
+    "bags of L2Boost": (clone(L2).set_params(n_bags=2), T, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GIVEN_BINS)
+def test_a_fold_is_the_fit_to_its_rows_given_the_bins(sharing, case):
+    source, y, w = GIVEN_BINS[case]
+    found = cross_validate(source, GAPS, y, sample_weight=w, cv=2, return_estimators=True)
+    common = shared_bins(clone(source), GAPS, y, w)
+    for model, (train, _) in zip(found.estimators, found.folds, strict=True):
+        alone = clone(source)
+        with alone._sharing(common):
+            alone.fit(GAPS[train], y[train], None if w is None else w[train])
+        assert model.model_.fingerprint() == alone.model_.fingerprint()
+
+
+def test_a_sparse_matrix_is_as_its_dense_copy():
+    sparse = pytest.importorskip("scipy.sparse")
+    few = np.where(np.abs(X) > 1.0, X, 0.0)
+    given = {"cv": 3, "rounds": "all", "return_estimators": True}
+    found, dense = (cross_validate(PLAIN, rows, Y, **given) for rows in
+                    (sparse.csr_matrix(few), few))  # fmt: skip
+    assert list(map(fingerprint, found.estimators)) == list(map(fingerprint, dense.estimators))
+    np.testing.assert_array_equal(found.scores["log_loss"], dense.scores["log_loss"])
+
+
 @pytest.mark.parametrize("rows", [X, GAPS], ids=["complete", "missing"])
 def test_held_out_errors_from_tables_are_those_of_predictions(sharing, monkeypatch, rows):
     given = {"rounds": "all", "metrics": ["rmse", "mse"], "cv": 4}
