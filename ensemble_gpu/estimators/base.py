@@ -77,6 +77,10 @@ class ArrayEstimator(BaseEstimator):
         """Estimators as fits with each of the values of a contained parameter would leave them."""
         raise NotImplementedError
 
+    def _for_order(self) -> Any:
+        """An estimator, perhaps cheaper, whose predictions have the same order and labels."""
+        return self
+
     def _check_values(self, name: str, values: list[Any]) -> None:
         """Raise where one of the values is not allowed."""
         for value in values:

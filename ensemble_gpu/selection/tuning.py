@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
 from ensemble_gpu.estimators.base import ArrayEstimator
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION
+from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric
 from ensemble_gpu.selection.cross_validation import BINS
 from ensemble_gpu.selection.fitting import Family, bins_of_folds, common_bins
 from ensemble_gpu.selection.folds import Judged, Judging, judged_families, prepared
@@ -102,7 +102,9 @@ def tune(
     given learning rate, without early stopping and calibration), of forests and of
     L2BoostRegressor (criterion=None), ccp_alpha of decision trees, n_neighbors, l2 of
     RidgeRegressor. All folds of all candidates share the bins, and fits run side by side, on a
-    thread each. The chosen model is fitted anew to all rows.
+    thread each. The chosen model is fitted anew to all rows. Where the metric only asks for
+    labels, or for the order of the scores of two classes (not log_loss, brier or a callable), folds
+    of AdaBoost are not calibrated: the choice is the same.
 
     Parameters
     ----------
@@ -139,15 +141,16 @@ def tune(
     if isinstance(rounds, str) and rounds == "auto":
         rounds = "all" if hasattr(estimator, "_staged") and ROUNDS not in grid else None
     every, classes = read_held(X, y, sample_weight, classifier)
+    source = _judged_alike(estimator, judged[0], classes)
     train, test = _apart(every, classifier, test_size, random_state)
     if test is not None and groups is not None:
         raise ValueError("test_size is drawn row by row, groups would be cut; give one of them.")
-    common = common_bins(prepared(estimator, rounds), train) if bins == "shared" else None
+    common = common_bins(prepared(source, rounds), train) if bins == "shared" else None
     folds = make_folds(
         cv, train.y, train.n, stratified=classifier, groups=groups, random_state=random_state
     )
     judging = Judging(judged, rounds, train, folds, bins_of_folds(common, folds, train.n))
-    families, places = _families(estimator, candidates, grid, rounds)
+    families, places = _families(source, candidates, grid, rounds)
     found = _in_order(judged_families(families, judging, progress, "tune"), places)
     best, at = _chosen([one.result for one in found], rule)
     model = _final(estimator, candidates[best], found[best].models[0], at)
@@ -168,6 +171,19 @@ def tune(
     lines[best] = replace(lines[best], test=tested, chosen=True)
     model.table_ = RiskTable(judged[0].name, lines)
     return model
+
+
+def _judged_alike(estimator: Any, judge: Judge, classes: Any) -> Any:
+    """An estimator, perhaps cheaper, of which the metric says the same.
+
+    Probabilities of a class among three or more have another order with another scale.
+    """
+    metric = judge.source
+    if not (isinstance(metric, Metric) and metric.scale_free):
+        return estimator
+    if not isinstance(estimator, ArrayEstimator) or (metric.ranks and len(classes) > 2):
+        return estimator
+    return estimator._for_order()
 
 
 def _families(
