@@ -1,13 +1,15 @@
 """Cross-validation beside a plain fit, GridSearchCV and LightGBM: seconds and ratios of one run.
 
-Stumps, 28 features, 5 folds. Calibration and early stopping are off. Seconds are the least of
-interleaved repeats. GridSearchCV has two processes, which are there before it is timed.
+Stumps, 28 features, 5 folds. Calibration (but of `order`) and early stopping are off. Seconds are
+the least of interleaved repeats. GridSearchCV has two processes, which are there before it is
+timed.
 
     folds    AdaBoost: log-loss and AUC after every tenth round, beside a fit and lightgbm.cv
     l2boost  squared loss: the held-out loss after every round, beside a fit
-    tune     4 learning rates, without and with 10 numbers of rounds, beside GridSearchCV
+    tune     4 learning rates, without and with 10 numbers of rounds, beside GridSearchCV: log-loss
+    order    the same by AUC with AdaBoostClassifier as it is, calibrated
 
-Run: python -m bench.cross_validation [folds l2boost tune] [--repeats 3] [--sizes 1000:100 ...]
+Run: python -m bench.cross_validation [PART ...] [--repeats 3] [--sizes 1000:100 ...]
 """
 
 from __future__ import annotations
@@ -100,16 +102,17 @@ def l2boost(repeats: int, n: int = 1_000_000, rounds: int = 1_000) -> list[list[
     ]
 
 
-def tuning(repeats: int, n: int, rounds: int) -> list[list[str]]:
+def tuning(repeats: int, n: int, rounds: int, calibrate: bool) -> list[list[str]]:
     X, t = rows_of(n)
     y = (t > 1.0).astype(np.int64)
     pairs, ten = folds_of(X, y), list(range(rounds // 10, rounds + 1, rounds // 10))
-    plain = AdaBoostClassifier(n_estimators=rounds, calibrate=False)
-    one = AdaBoostClassifier(n_estimators=rounds, calibrate=False, n_jobs=1)
+    plain = AdaBoostClassifier(n_estimators=rounds, calibrate=calibrate)
+    one = AdaBoostClassifier(n_estimators=rounds, calibrate=calibrate, n_jobs=1)
+    metric, scoring = ("roc_auc", "roc_auc") if calibrate else ("log_loss", "neg_log_loss")
     rates, both = {"learning_rate": RATES}, {"learning_rate": RATES, "n_estimators": ten}
 
     def searched(grid: dict) -> Work:
-        search = GridSearchCV(one, grid, cv=pairs, n_jobs=2, scoring="neg_log_loss")
+        search = GridSearchCV(one, grid, cv=pairs, n_jobs=2, scoring=scoring)
         return lambda: search.fit(X, y)
 
     small = GridSearchCV(one, {"max_bins": [8, 16]}, cv=2, n_jobs=2)
@@ -117,16 +120,16 @@ def tuning(repeats: int, n: int, rounds: int) -> list[list[str]]:
     tune(plain, X[:500], y[:500], {"learning_rate": [1.0]}, cv=2)
     found = seconds(
         {
-            "rates": lambda: tune(plain, X, y, rates, cv=pairs, rounds=None),
+            "rates": lambda: tune(plain, X, y, rates, cv=pairs, metric=metric, rounds=None),
             "grid of rates": searched(rates),
-            "both": lambda: tune(plain, X, y, both, cv=pairs),
+            "both": lambda: tune(plain, X, y, both, cv=pairs, metric=metric),
             "grid of both": searched(both),
         },
         repeats,
     )
     ours, theirs, ours_of_both, theirs_of_both = found.values()
     return [
-        [f"tune, {n:,} rows, {rounds:,} rounds, 4 rates", f"{ours:.3f}", ""],
+        [f"tune by {metric}, {n:,} rows, {rounds:,} rounds, 4 rates", f"{ours:.3f}", ""],
         ["GridSearchCV(n_jobs=2)", f"{theirs:.3f}", f"{theirs / ours:.1f} of ours"],
         ["tune, 4 rates and 10 numbers of rounds", f"{ours_of_both:.3f}", ""],
         [
@@ -141,15 +144,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("parts", nargs="*", default=["folds", "l2boost", "tune"])
+    parser.add_argument("parts", nargs="*", default=["folds", "l2boost", "tune", "order"])
     parser.add_argument("--repeats", type=int, default=3)
     sizes = ["1000:100", "10000:100", "100000:1000"]
     parser.add_argument("--sizes", nargs="*", default=sizes, help="rows:rounds of tune")
     given = parser.parse_args()
     rows = folds(given.repeats) if "folds" in given.parts else []
     rows += l2boost(given.repeats) if "l2boost" in given.parts else []
-    for size in given.sizes if "tune" in given.parts else []:
-        rows += tuning(given.repeats, *map(int, size.split(":")))
+    for part, calibrate in (("tune", False), ("order", True)):
+        for size in given.sizes if part in given.parts else []:
+            n, rounds = map(int, size.split(":"))
+            rows += tuning(given.repeats, n, rounds, calibrate)
     print(table(["work", "seconds", "ratio"], rows))
 
 
