@@ -166,7 +166,8 @@ class Gram:
         if tabled and self.shared is None and j not in self.tables:
             self._make_table(j)
         if tabled and self.shared is not None:
-            subtract(self.S, self.W, self.shared.leaf(j, stump.bin), 0, missing, values)
+            for table, rows, sign in self.shared.of(j):
+                subtract(self.S, rows, table, stump.bin, missing, sign * values)
         elif j in self.tables:
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.gram import MEMORY, PAIR, ROUND, TABLE_CELL, integer_targets
-from ensemble_gpu.data.bins import PartBins
+from ensemble_gpu.data.bins import PartBins, rows_by_code
 from ensemble_gpu.kernels.edges import edges_of
 from ensemble_gpu.kernels.host.gram import subtract
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
@@ -51,7 +51,7 @@ def mean_squares(
     if model.n_outputs != 1 or model.ends is not None or len(used) * 4 * width * width * p > MEMORY:
         return None
     targets = integer_targets(engine.adopt(y)[None, :], None, engine)
-    W = np.ascontiguousarray(codes.counts.sum(axis=0))
+    W = rows_by_code(codes)
     off = float(targets.intercept[0] - model.intercept[0])
     S = engine.sums(codes, targets.residuals)[:1] * targets.quantum + off * W
     r = engine.where.host(targets.residuals)[0] * targets.quantum + off

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -118,6 +118,19 @@ class PartBins:
 
         return self.bins.once(("table", max_bins, feature, self), made)
 
+    def counted(self, max_bins: int | None, feature: int, sign: int) -> Counted:
+        """The same, to be added (1) or subtracted (-1)."""
+        codes = self.held_codes(max_bins)
+        return Counted(self.held_table(max_bins, feature), rows_by_code(codes), sign)
+
+
+class Counted(NamedTuple):
+    """A table of pairs of codes, the rows with each code [f, b], and whether they count or not."""
+
+    table: np.ndarray
+    rows: np.ndarray
+    sign: int
+
 
 @dataclass(frozen=True)
 class PartTables:
@@ -129,32 +142,24 @@ class PartTables:
 
     part: PartBins
     max_bins: int | None
-    known: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = field(default_factory=dict)
+    known: dict[int, list[Counted]] = field(default_factory=dict)
 
     @property
     def n_held(self) -> int:
         assert self.part.held is not None
         return len(self.part.held)
 
-    def leaf(self, feature: int, last_bin: int) -> np.ndarray:
-        """[2, f, b]: training rows with a code up to `last_bin`, or missing, and code b in f."""
+    def of(self, feature: int) -> list[Counted]:
+        """The tables of a feature that add up to that of the training rows."""
         if feature not in self.known:
-            self.known[feature] = self._tables(feature)
-        (first, *others), subtracted = self.known[feature]
-        out = np.stack([first[last_bin], first[-1]])
-        for to, row in ((out[0], last_bin), (out[1], -1)):
-            for table in others:
-                to += table[row]
-            for table in subtracted:
-                to -= table[row]
-        return out
-
-    def _tables(self, feature: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Tables to add and to subtract."""
-        part, bins, m = self.part, self.part.bins, self.max_bins
-        if part in bins.partition:
-            return [o.held_table(m, feature) for o in bins.partition if o is not part], []
-        return [bins.table(m, feature)], [part.held_table(m, feature)]
+            part, bins, m = self.part, self.part.bins, self.max_bins
+            if part in bins.partition:
+                found = [other.counted(m, feature, 1) for other in bins.partition if other != part]
+            else:
+                every = Counted(bins.table(m, feature), rows_by_code(bins.codes(m)), 1)
+                found = [every, part.counted(m, feature, -1)]
+            self.known[feature] = found
+        return self.known[feature]
 
 
 def one_range(n: int) -> Layout:
@@ -162,8 +167,16 @@ def one_range(n: int) -> Layout:
     return Layout(np.array([0, n]), np.zeros((1, 1), dtype=np.int64))
 
 
+def rows_by_code(codes: Codes) -> np.ndarray:
+    """Rows with each code of each feature."""
+    return np.ascontiguousarray(codes.counts.sum(axis=0))
+
+
 def cumulated(engine: Engine, codes: Codes, feature: int) -> np.ndarray:
-    """Counts of pairs of codes, summed along the codes of `feature` but for missing values."""
+    """Counts of pairs of codes, summed along the codes of `feature` but for missing values.
+
+    A cell counts no more rows than have its second code: 16 bits mostly hold it.
+    """
     table = np.ascontiguousarray(engine.pair_counts(codes, feature, None))
     accumulate(table)
-    return table
+    return table.astype(np.uint16) if rows_by_code(codes).max() < 2**16 else table

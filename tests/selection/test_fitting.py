@@ -164,13 +164,15 @@ def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
     assert list(common.partition) == parts
     alone = SharedBins(common.engine, GAPS[folds[1].train], None)
     alone._made["gaps", 16] = common.gaps(16)
-    for j in range(4):
-        expected = alone.table(16, j)[[5, -1]]
-        np.testing.assert_array_equal(PartTables(parts[1], 16).leaf(j, 5), expected)
-    common.partition = ()
-    for j in range(4):
-        expected = alone.table(16, j)[[5, -1]]
-        np.testing.assert_array_equal(PartTables(parts[1], 16).leaf(j, 5), expected)
+    for partition in (common.partition, ()):
+        common.partition = partition
+        for j in range(4):
+            found = PartTables(parts[1], 16).of(j)
+            assert [sign for _, _, sign in found] == ([1, 1] if partition else [1, -1])
+            total = sum(sign * table.astype(np.int64) for table, _, sign in found)
+            np.testing.assert_array_equal(total, alone.table(16, j))
+            rows = sum(sign * rows for _, rows, sign in found)
+            np.testing.assert_array_equal(rows, alone.codes(16).counts[0])
     bins_of_folds(common, [*folds[:2], folds[0]], len(T))
     assert len(common.partition) == 0
 
