@@ -189,7 +189,10 @@ def _judged_alike(estimator: Any, judge: Judge, classes: Any) -> Any:
 def _families(
     estimator: Any, candidates: list[dict[str, Any]], grid: Mapping[str, Any], rounds: Any
 ) -> tuple[list[Family], list[list[int]]]:
-    """Candidates that one fit contains, together; and the places of each family's candidates."""
+    """Candidates that one fit contains, together; and the places of each family's candidates.
+
+    Where rounds are judged, every candidate has a curve, and a fit, of its own.
+    """
     places: dict[tuple[int | None, ...], list[int]] = {}
     sources: dict[tuple[int | None, ...], tuple[Any, str | None]] = {}
     numbers = product(*(range(len(options)) for options in grid.values()))
@@ -197,7 +200,8 @@ def _families(
         family = next((key for name in grid if (key := _without(at, grid, name)) in places), None)
         if family is None:
             source = prepared(clone(estimator).set_params(**candidates[k]), rounds)
-            contained = source._contained() if isinstance(source, ArrayEstimator) else ()
+            alone = rounds is not None or not isinstance(source, ArrayEstimator)
+            contained = () if alone else source._contained()
             axis = next((name for name in grid if name in contained), None)
             family = _without(at, grid, axis)
             sources[family] = source, axis

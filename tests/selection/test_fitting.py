@@ -90,6 +90,14 @@ def test_what_follows_from_the_value_is_fitted_for_each_of_them():
         tune(PLAIN, X, Y, {"n_estimators": [3, 0]}, cv=2)
 
 
+def test_rounds_that_are_asked_for_are_judged_for_each_candidate():
+    found = tune(PLAIN, X, Y, {"n_estimators": [3, 6]}, cv=2, rounds="all")
+    curve = cross_validate(PLAIN, X, Y, cv=2, rounds="all").mean["log_loss"]
+    for line in found.table_.rows:
+        first = curve[: line.parameters["n_estimators"]]
+        assert (line.rounds, line.validated) == (first.argmin() + 1, first.min())
+
+
 @pytest.fixture
 def sharing(monkeypatch):
     """Tables are shared however few rows there are."""
