@@ -32,6 +32,8 @@ from tests.cuda.sass import Compiled, compiled, loop_around
 
 TOUCHED = 0.21  # share of the rows outside the kept leaf, from the prototype of the strategy
 LAUNCH_US = 10.0
+# Fits that could share launches, and their rows.
+PLANES, FEW_ROWS = 20, (10_000, 100_000, 1_000_000)
 # Launches and small copies of a round, and of a level with large and small nodes (engine.py).
 ROUND_CALLS, LEVEL_CALLS = 3 + 3, 13 + 10
 
@@ -118,6 +120,22 @@ def print_times(rows: list[tuple[Gpu, list[tuple[str, Estimate]]]]) -> None:
         )
 
 
+def print_folds(rows: list[tuple[Gpu, Estimate]]) -> None:
+    """What fits of few rows would gain from sharing launches, a plane of weights each."""
+    host = LAUNCH_US * ROUND_CALLS
+    print(f"\n{PLANES} fits of few rows (4 rates, 5 folds), microseconds a round of all of them\n")
+    print("| GPU | rows of a fit | update of one | one after the other | as a grid axis | ratio |")
+    print("|---|---|---|---|---|---|")
+    for gpu, e in rows:
+        for n in FEW_ROWS:
+            update = 1e3 * e.total * n / ROWS
+            apart, together = PLANES * max(host, update), max(host, PLANES * update)
+            print(
+                f"| {gpu.name} | {n:,} | {update:.1f} | {apart:.0f} | {together:.0f} | "
+                f"{apart / together:.1f} |"
+            )
+
+
 UNKNOWN = f"""
 What the sheet cannot know:
 - bank conflicts of real codes (assumed: random, {ADDS_PER_CLOCK} adds a clock and
@@ -150,6 +168,7 @@ def main() -> None:
         ]
         times.append((gpu, [*stumps, *cuda_trees.passes(gpu, kernels)]))
     print_times(times)
+    print_folds([(gpu, dict(passes)["round: update"]) for gpu, passes in times])
     print(UNKNOWN)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import take_rows
-from ensemble_gpu.bagging.threads import in_order
 from ensemble_gpu.data.bags import Bags, make_bags
 from ensemble_gpu.data.keys import repetitions
+from ensemble_gpu.estimators.threads import in_order
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.sparse import apply_forest
 from ensemble_gpu.model.forest import Forest

@@ -177,6 +177,20 @@ class ForestEstimator(TreeEstimator):
         grid = grid_of(self.capacity, given, prepared)
         return CapacityChoice(rows, X, validation, grid, self._validation_loss)
 
+    def _contained(self) -> tuple[str, ...]:
+        """Fewer trees are the first of more; what else is known of trees is of all of them."""
+        alone = self.warm_start or self.oob_score or self.capacity is not None
+        return () if alone else ("n_estimators",)
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        self._check_values(name, values)
+        self.n_estimators = max(values)
+        self.fit(X, y, **weights)
+        return [
+            self._with(n_estimators=n, n_estimators_=n, model_=self.model_.first(n))
+            for n in values
+        ]  # fmt: skip
+
     @property
     def _weighted_classes(self) -> bool:
         """Whether the weights of rows hold those of their classes."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import clone
+
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.calibration import learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
@@ -241,6 +243,14 @@ class AdaBoostClassifier(BoostedClassifier):
     @property
     def _calibrates(self) -> bool:
         return self.estimator is None if self.calibrate is None else bool(self.calibrate)
+
+    def _for_order(self) -> Any:
+        """The scale of probabilities is positive: it changes neither their order nor labels."""
+        return clone(self).set_params(calibrate=False) if self._calibrates else self
+
+    def _contained(self) -> tuple[str, ...]:
+        """Of calibrated models not even the rounds: the scale is that of their number."""
+        return () if self._calibrates else super()._contained()
 
     def _kept_data(self, data: TrainingData) -> TrainingData | None:
         return data if self._calibrates else None

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.bags import plan_in_bags
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.evaluation import watched_metrics
 from ensemble_gpu.boosting.gradient_boosting import AUTO, GradientBoosting, described
+from ensemble_gpu.boosting.held_out import mean_squares, pays
 from ensemble_gpu.boosting.plans import (
     DescentParameters,
     classification_plan,
@@ -22,9 +25,11 @@ from ensemble_gpu.boosting.plans import (
 from ensemble_gpu.boosting.regressor import BoostedRegressor
 from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.data.bins import PartBins
 from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.learners.tree import splits_once
 from ensemble_gpu.losses import (
     Exponential,
@@ -38,6 +43,8 @@ from ensemble_gpu.losses import (
     regression_loss,
 )
 from ensemble_gpu.metrics import Metric
+from ensemble_gpu.model.additive import AdditiveModel
+from ensemble_gpu.model.link import IDENTITY
 
 MULTICLASS = (AUTO, "shared", "each")
 
@@ -49,7 +56,7 @@ _CLASS_WEIGHT = """
 _CLASS_METRICS = """"log_loss", "roc_auc" ("auc"),
         "error", "accuracy", "balanced_accuracy", "brier\""""
 _NUMBER_METRICS = """"rmse", "mse", "mae", "mape", "r2",
-        "poisson_deviance\""""
+        "poisson_deviance", "quantile_loss\""""
 
 
 class BoostingClassifier(BoostedClassifier, GradientBoosting):
@@ -378,6 +385,21 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _n_outputs(self) -> int:
         return self._resolved_loss().n_outputs
+
+    @property
+    def _quantile(self) -> float | None:  # type: ignore[override]
+        return getattr(self._resolved_loss(), "quantile", None)
+
+    def _held_out_squares(self, part: PartBins, y: Any, n_stages: int) -> np.ndarray | None:
+        """Mean squared errors of rows held out after each round, from tables.
+
+        `part` are the bins that the fit has shared, `y` the targets of the rows it was without.
+        None where there are no tables, or where predictions of so many stages cost less.
+        """
+        model, max_bins = self.model_, self.max_bins or MAX_BINS_LIMIT
+        if self.link_ != IDENTITY or not isinstance(model, AdditiveModel):
+            return None
+        return mean_squares(model, part, max_bins, y) if pays(model, part, n_stages) else None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; of several quantiles 1 - L / L_0.

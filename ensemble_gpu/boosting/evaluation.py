@@ -39,11 +39,14 @@ class Watched:
         return isinstance(self.source, Metric) and self.source.ranks
 
 
-def watched_metrics(given: Any, task: str) -> list[Watched]:
-    """The parameter `metric`: None, a name, a callable, or a list of them."""
+def watched_metrics(given: Any, task: str, quantile: float | None = None) -> list[Watched]:
+    """The parameter `metric`: None, a name, a callable, or a list of them.
+
+    `quantile` is that of the estimator, for the metric "quantile_loss" (None: the median).
+    """
     found: list[Watched] = []
     for one in given if isinstance(given, list | tuple) else [given]:
-        watched = _watched(one, given, task)
+        watched = _watched(one, given, task, quantile)
         taken = [other.name for other in found]
         if watched.name in taken:
             if isinstance(watched.source, Metric) or watched.source is None:
@@ -59,11 +62,11 @@ def watched_metrics(given: Any, task: str) -> list[Watched]:
     return found
 
 
-def _watched(one: Any, given: Any, task: str) -> Watched:
+def _watched(one: Any, given: Any, task: str, quantile: float | None) -> Watched:
     if one is None or (isinstance(one, str) and one == LOSS):
         return Watched(LOSS, False, None)
     if isinstance(one, str):
-        metric = metric_named(one, task, (LOSS,))
+        metric = metric_named(one, task, (LOSS,), quantile)
         return Watched(metric.name, metric.greater_is_better, metric)
     if not callable(one):
         raise TypeError(

@@ -53,6 +53,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
 
     # What a fit with warm_start=True has left for the next one.
     _run: Run | None
+    # Which quantile the metric "quantile_loss" is about; None: the median.
+    _quantile: float | None = None
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """(target, weights) of the training rows, validated; sets what predictions need."""
@@ -161,6 +163,12 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             yield run.random_state
         finally:
             self.random_state = given
+
+    def _contained(self) -> tuple[str, ...]:
+        """Fewer rounds are the first of more, where nothing else follows from their number."""
+        plain = self.early_stopping is False and not (self.callbacks or self.warm_start)
+        own = getattr(self, "estimator", None) is None and self.learning_rate is not None
+        return ("n_estimators",) if plain and own else ()
 
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""

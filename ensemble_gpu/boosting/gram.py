@@ -11,7 +11,8 @@ With the counts of pairs of codes, summed along j's codes, C_jl is one row of a 
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
 MEMORY bytes and it is worth what it costs; for a stump on a feature without one C_jl is added up
 over the rows of its smaller leaf instead. Both are exact, so the model is the same, and no residual
-is ever stored.
+is ever stored. Counts can be subtracted: a fold's table is that of all rows minus that of the rows
+held out (data/bins.py: PartTables).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ensemble_gpu.data.bins import PartTables
 from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Engine
 from ensemble_gpu.learners.stump import Stump, StumpSearch
@@ -85,6 +87,13 @@ def visits_before_table(codes: Codes, n_rounds: int) -> int:
     return 0 if n_rounds * visit > p * table else int(table / visit)
 
 
+def sharing_pays(codes: Codes, shared: PartTables | None) -> bool:
+    """Whether to count the held-out rows for each table costs less than to count these rows."""
+    return shared is not None and PAIR * (codes.n_rows - shared.n_held) > 2.0 * TABLE_CELL * (
+        codes.width * codes.width
+    )
+
+
 def _nearest(a: int, b: int) -> int:
     """a / b rounded to the nearest integer, halves up; exact."""
     return (2 * a + b) // (2 * b)
@@ -109,8 +118,10 @@ class Gram:
         search: StumpSearch,
         learning_rate: float,
         n_rounds: int,
+        shared: PartTables | None = None,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
+        self.shared = shared if sharing_pays(codes, shared) else None
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
         self.wait = visits_before_table(codes, n_rounds)
         self.intercept = targets.intercept
@@ -150,10 +161,14 @@ class Gram:
         values = trail.units[:, [LEFT, RIGHT, stump.missing_leaf]]
         self.visits[j] += 1
         self.squares[0] -= trail.fall
-        if j not in self.tables and self.visits[j] > self.wait:
-            self._make_table(j)
         missing = bool(self.search.has_missing[j])
-        if j in self.tables:
+        tabled = self.visits[j] > self.wait
+        if tabled and self.shared is None and j not in self.tables:
+            self._make_table(j)
+        if tabled and self.shared is not None:
+            for table, rows, sign in self.shared.of(j):
+                subtract(self.S, rows, table, stump.bin, missing, sign * values)
+        elif j in self.tables:
             subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
         else:
             subtract(self.S, self.W, self._leaf_sums(j, stump.bin, missing), 0, missing, values)

@@ -344,6 +344,7 @@ def _gram(rows: OrderedRows, n_outputs: int, descent: DescentParameters, learner
         learner.search,
         descent.learning_rate,
         descent.n_rounds,
+        rows.tables if isinstance(rows, Binned) else None,
     )
 
 

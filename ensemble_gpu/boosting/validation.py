@@ -102,7 +102,7 @@ def watch_sets(
                 f"early_stopping=True; got {stop_on!r}."
             )
         return None
-    metrics = watched_metrics(estimator.metric, estimator._task)
+    metrics = watched_metrics(estimator.metric, estimator._task, estimator._quantile)
     decides = decider(stop_on, list(held_out), metrics)
     sets = [
         EvalSet(

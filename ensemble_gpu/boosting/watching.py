@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 from ensemble_gpu.boosting.validation import Validation
+from ensemble_gpu.estimators.progress import TextBar
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class TqdmBar:
             self.bar = None
 
 
-class ProgressBar:
+class ProgressBar(TextBar):
     """A callback that draws a bar on standard error; a file or a pipe gets the last line only.
 
     Parameters
@@ -161,24 +161,7 @@ class ProgressBar:
     """
 
     def __init__(self, label: str = "fit", width: int = 30, stream: Any = None) -> None:
-        self.label, self.width, self.stream = label, width, stream
-        self.line = ""
+        super().__init__(label, width, stream)
 
     def __call__(self, info: RoundInfo) -> None:
-        filled = self.width * info.round // info.n_rounds
-        bar = "#" * filled + "." * (self.width - filled)
-        moved = bar not in self.line
-        self.line = f"{self.label} [{bar}] round {info.round}/{info.n_rounds}"
-        if moved and self._stream.isatty():
-            self._stream.write(f"\r{self.line}")
-            self._stream.flush()
-
-    def close(self) -> None:
-        """Finish the line; called when the fit has ended, early or not."""
-        start = "\r" if self._stream.isatty() else ""
-        self._stream.write(f"{start}{self.line}\n")
-        self._stream.flush()
-
-    @property
-    def _stream(self) -> Any:
-        return self.stream or sys.stderr
+        self.show(info.round, info.n_rounds, "round")

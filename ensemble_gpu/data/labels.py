@@ -116,17 +116,18 @@ def _device_labels(y: Any, where: Where) -> tuple[np.ndarray, Any]:
 
 def check_label_kinds(y: Any, classes: np.ndarray, name: str) -> None:
     """Refuse labels of a kind that training had none of: all of them would count as wrong."""
-    strange = _kinds(y) - _kinds(classes)
+    strange = kinds_of(y) - kinds_of(classes)
     if strange:
         some = ", ".join(map(repr, classes[:MOST_CLASSES].tolist()))
         rest = ", ..." if len(classes) > MOST_CLASSES else ""
         raise ValueError(
             f"{name} holds {' and '.join(sorted(strange))}; labels must be "
-            f"{' or '.join(sorted(_kinds(classes)))}, as in training: {some}{rest}."
+            f"{' or '.join(sorted(kinds_of(classes)))}, as in training: {some}{rest}."
         )
 
 
-def _kinds(labels: Any) -> set[str]:
+def kinds_of(labels: Any) -> set[str]:
+    """Numbers, strings or other objects: what labels are, in words."""
     if not isinstance(labels, np.ndarray) or labels.dtype.kind in "biufc":
         return {"numbers"}
     if labels.dtype.kind != "O":

@@ -72,11 +72,14 @@ class Binned(OrderedRows):
     """Binned rows: fits that share them differ in weights, in targets or in parameters.
 
     Range r is the binned rows `starts[r]` to `starts[r + 1]`; no starts: codes for trees.
+    `tables` are counts of pairs of codes that other fits help to make (data/bins.py); None: there
+    are none for these rows and weights.
     """
 
     matrix: BinnedMatrix
     categories: Categories
     starts: np.ndarray | None
+    tables: Any | None = None
 
     def with_weights(self, weights: Any | None) -> Binned:
         """The same codes with other weights, one for each row that was given.
@@ -84,7 +87,7 @@ class Binned(OrderedRows):
         A row of weight 0 adds nothing to any sum, but is counted as a row (min_samples_leaf).
         AdaBoost takes logarithms: its weights must be > 0.
         """
-        return replace(self, weights=_in_order(weights, self.order, self.engine))
+        return replace(self, weights=_in_order(weights, self.order, self.engine), tables=None)
 
 
 def bin_rows(

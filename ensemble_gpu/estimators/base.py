@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
 from ensemble_gpu.arrays.sparse import is_sparse
-from ensemble_gpu.data.bins import SharedBins
+from ensemble_gpu.data.bins import PartBins, SharedBins
 from ensemble_gpu.data.frames import check_columns
 from ensemble_gpu.data.validation import (
     check_finite,
@@ -48,7 +49,7 @@ class ArrayEstimator(BaseEstimator):
     takes_any_array = True
 
     # Bins that this fit shares with others.
-    _bins: SharedBins | None = None
+    _bins: SharedBins | PartBins | None = None
 
     # What `missing` may be.
     _missing_options: tuple[str, ...] = ("abstain", "learn", "error")
@@ -60,13 +61,37 @@ class ArrayEstimator(BaseEstimator):
         return tags
 
     @contextmanager
-    def _sharing(self, bins: SharedBins | None) -> Iterator[None]:
+    def _sharing(self, bins: SharedBins | PartBins | None) -> Iterator[None]:
         """Fits inside the block cut features at the bins given (None: at those of their rows)."""
         self._bins = bins
         try:
             yield
         finally:
             del self._bins
+
+    def _contained(self) -> tuple[str, ...]:
+        """Parameters of which one fit contains all values, with the others as they are."""
+        return ()
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        """Estimators as fits with each of the values of a contained parameter would leave them."""
+        raise NotImplementedError
+
+    def _for_order(self) -> Any:
+        """An estimator, perhaps cheaper, whose predictions have the same order and labels."""
+        return self
+
+    def _check_values(self, name: str, values: list[Any]) -> None:
+        """Raise where one of the values is not allowed."""
+        for value in values:
+            self._with(**{name: value})._check_parameters()
+
+    def _with(self, **attributes: Any) -> Any:
+        """A copy of the fitted estimator with other parameters and another model."""
+        other = copy(self)
+        other.__dict__.pop("_bins", None)
+        other.__dict__.update(attributes)
+        return other
 
     @contextmanager
     def _fitting(self) -> Iterator[None]:

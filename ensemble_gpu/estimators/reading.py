@@ -22,12 +22,13 @@ from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
-from ensemble_gpu.data.bins import SharedBins
+from ensemble_gpu.data.bins import PartBins, PartTables, SharedBins
 from ensemble_gpu.data.categories import Categories, Chosen, learn
-from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_rows, order_rows
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_by, bin_rows, order_rows
 from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
-from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.protocol import Engine, Layout
 from ensemble_gpu.kernels.select import engine_for
 
 
@@ -37,7 +38,7 @@ class Reader(Protocol):
     device: str | None
     n_jobs: int | None
     max_bins: int | None
-    _bins: SharedBins | None
+    _bins: SharedBins | PartBins | None
 
     def _device_of_rows(self) -> str | None:
         """`device`, as far as it may move rows to a GPU."""
@@ -75,7 +76,7 @@ class Reading:
     chosen: Chosen
     where: Where
     home: Where
-    bins: SharedBins | None = None
+    bins: SharedBins | PartBins | None = None
 
     def seen_by(self, engine: Engine) -> Reading:
         """The same memory, as arrays that the engine takes."""
@@ -100,15 +101,30 @@ class TrainingData:
     keep: Any | None
     categories: Categories
     where: Where
-    bins: SharedBins | None = None
+    bins: SharedBins | PartBins | None = None
 
     def binned(self, max_bins: int | None, *, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The rows that take part, binned (data/rows.py)."""
-        gaps = None if self.bins is None else self.bins.gaps(max_bins)
+        bins = self.bins
+        if isinstance(bins, PartBins) and n_ranges is not None and not self.categories.values:
+            return self._taken(bins, max_bins, n_ranges, keyed)
+        gaps = None if bins is None else bins.gaps(max_bins)
         return bin_rows(
             self.engine, self.rows, self.keep, max_bins, self.categories, n_ranges=n_ranges,
             keyed=keyed, gaps=gaps,
         )  # fmt: skip
+
+    def _taken(self, bins: PartBins, max_bins: int | None, n_ranges: int, keyed: bool) -> Binned:
+        """The same with codes that are those of all rows already."""
+
+        def made(order: Any | None, layout: Layout | None) -> BinnedMatrix:
+            assert layout is not None
+            return bins.matrix(self.engine, max_bins, order, layout)
+
+        engine, rows, keep = self.engine, self.rows, self.keep
+        binned = bin_by(engine, rows, keep, made, n_ranges=n_ranges, keyed=keyed)
+        plain = keep is None and rows.weights is None and bins.held is not None
+        return replace(binned, tables=PartTables(bins, max_bins) if plain else None)
 
     def ordered(self, *, keyed: bool = False) -> OrderedRows:
         """The rows that take part, for learners that do without these codes (data/rows.py)."""
@@ -164,11 +180,7 @@ def shared_bins(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> Shared
     engine = engine_for(reading.where, estimator.n_jobs)
     reading = reading.seen_by(engine)
     rows, _ = reading.encoded(estimator.max_bins)
-    xp = reading.where.xp
-    if reading.keep is None:
-        at = xp.arange(rows.X.shape[0], device=reading.where.device)
-    else:
-        at = xp.nonzero(reading.keep)[0]
+    at = None if reading.keep is None else reading.where.xp.nonzero(reading.keep)[0]
     return SharedBins(engine, rows.X, at)
 
 

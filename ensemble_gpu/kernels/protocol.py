@@ -283,6 +283,13 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+        """The codes of the rows at the positions given, in that order, with counts per class.
+
+        They are those that `encode` gives; `codes` were made with a layout.
+        """
+        ...
+
     def even_codes(self, layout: Layout, n_features: int) -> EvenCodes:
         """Space for codes of evenly spaced thresholds, a row for each of the layout."""
         ...

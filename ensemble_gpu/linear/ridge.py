@@ -74,13 +74,28 @@ class RidgeRegressor(ArrayRegressor, DenseEstimator):
             check_not_negative("l2", self.l2)
             self._check_parameters()
             self._forget()
-            parts, rows, reading = self._decomposed(X, y, sample_weight)
-            host = reading.where.host
-            b, constant = coefficients(parts, rows.target[:, None], float(self.l2))
-            b, constant = host(b), host(constant)
-            self.coef_, self.intercept_ = b[0].copy(), float(constant[0])
-            self.model_ = LinearModel(b[None, :, :], constant[None, :], np.zeros(1))
+            parts, rows, _ = self._decomposed(X, y, sample_weight)
+            self._keep(parts, rows, float(self.l2))
         return self
+
+    def _keep(self, parts: Decomposition, rows: Rows, l2: float) -> Any:
+        """Fitted attributes for a penalty."""
+        b, constant = map(parts.where.host, coefficients(parts, rows.target[:, None], l2))
+        self.coef_, self.intercept_ = b[0].copy(), float(constant[0])
+        self.model_ = LinearModel(b[None, :, :], constant[None, :], np.zeros(1))
+        return self
+
+    def _contained(self) -> tuple[str, ...]:
+        """One decomposition serves all penalties."""
+        return ("l2",)
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        for l2 in values:
+            check_not_negative("l2", l2)
+        self._check_parameters()
+        self._forget()
+        parts, rows, _ = self._decomposed(X, y, weights.get("sample_weight"))
+        return [self._with(l2=l2)._keep(parts, rows, float(l2)) for l2 in values]
 
     def _decomposed(
         self, X: Any, y: Any, sample_weight: Any

@@ -9,7 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import check_same_place, is_array, locate
-from ensemble_gpu.data.labels import check_label_column, check_labels
+from ensemble_gpu.data.labels import check_label_column, check_labels, kinds_of
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.metrics.reading import Truth, answered, rows_of
 from ensemble_gpu.metrics.tables import (
@@ -41,6 +41,11 @@ def _counted(y: Any, predicted: Any, sample_weight: Any, labels: Any = None) -> 
         raise ValueError(
             "y and predicted must be labels of one library: strings are on the host, so both must "
             f"be; y is {locate(both[0])}, predicted is {locate(both[1])}."
+        )
+    true, taken = (" and ".join(sorted(kinds_of(part))) for part in both)
+    if true != taken:
+        raise ValueError(
+            f"predicted holds {taken}, y holds {true}; labels of two kinds never agree."
         )
     joined = (where.xp if on_device[0] else np).concat(both)
     classes, index = check_labels(joined, 2 * n, where, 1, "y")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ensemble_gpu.metrics import classification as classes
@@ -22,32 +23,42 @@ CLASSIFICATION, REGRESSION = "classification", "regression"
 class Metric:
     """A named function with its direction; one that `ranks` also takes scores [n] of two classes.
 
-    Scores tell rows apart whose probabilities round to the same number.
+    Scores tell rows apart whose probabilities round to the same number. One that is `scale_free`
+    only asks for the order of the scores of two classes, or which class is the most probable.
     """
 
     name: str
     function: Callable[[Any, Any, Any], float]
     greater_is_better: bool = False
     ranks: bool = False
+    scale_free: bool = False
 
 
 def _table(*metrics: Metric) -> dict[str, Metric]:
     return {metric.name: metric for metric in metrics}
 
 
+def _ranking(name: str, function: Callable[[Any, Any, Any], float]) -> Metric:
+    return Metric(name, function, greater_is_better=True, ranks=True, scale_free=True)
+
+
+def _deciding(name: str, function: Callable[[Any, Any, Any], float]) -> Metric:
+    return Metric(name, function, greater_is_better=True, scale_free=True)
+
+
 METRICS: dict[str, dict[str, Metric]] = {
     CLASSIFICATION: _table(
         Metric("log_loss", classes.log_loss),
-        Metric("roc_auc", classes.roc_auc, greater_is_better=True, ranks=True),
-        Metric("error", classes.error),
-        Metric("accuracy", classes.accuracy, greater_is_better=True),
-        Metric("balanced_accuracy", classes.balanced_accuracy, greater_is_better=True),
+        _ranking("roc_auc", classes.roc_auc),
+        Metric("error", classes.error, scale_free=True),
+        _deciding("accuracy", classes.accuracy),
+        _deciding("balanced_accuracy", classes.balanced_accuracy),
         Metric("brier", classes.brier),
-        Metric("average_precision", classes.average_precision, greater_is_better=True, ranks=True),
-        Metric("precision", classes.precision, greater_is_better=True),
-        Metric("recall", classes.recall, greater_is_better=True),
-        Metric("f1", classes.f1, greater_is_better=True),
-        Metric("matthews", classes.matthews, greater_is_better=True),
+        _ranking("average_precision", classes.average_precision),
+        _deciding("precision", classes.precision),
+        _deciding("recall", classes.recall),
+        _deciding("f1", classes.f1),
+        _deciding("matthews", classes.matthews),
     ),
     REGRESSION: _table(
         Metric("rmse", numbers.rmse),
@@ -56,6 +67,7 @@ METRICS: dict[str, dict[str, Metric]] = {
         Metric("mape", numbers.mape),
         Metric("r2", numbers.r2, greater_is_better=True),
         Metric("poisson_deviance", numbers.poisson_deviance),
+        Metric("quantile_loss", partial(numbers.quantile_loss, quantile=0.5)),
     ),
 }
 # What scikit-learn, LightGBM and XGBoost call them.
@@ -83,12 +95,19 @@ ALIASES: dict[str, dict[str, str]] = {
         "l1": "mae",
         "mean_absolute_percentage_error": "mape",
         "mean_poisson_deviance": "poisson_deviance",
+        "mean_pinball_loss": "quantile_loss",
+        "quantile": "quantile_loss",
     },
 }
 
 
-def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
-    """The metric of a name or alias; `others` are names that the caller knows besides."""
+def metric_named(
+    name: str, task: str, others: tuple[str, ...] = (), quantile: float | None = None
+) -> Metric:
+    """The metric of a name or alias; `others` are names that the caller knows besides.
+
+    `quantile` is that of "quantile_loss" (None: the median).
+    """
     named, aliases = METRICS[task], ALIASES[task]
     found = named.get(aliases.get(name, name))
     if found is None:
@@ -98,6 +117,8 @@ def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
             f"metric must be one of {allowed} for {task}, or a callable metric(y, prediction) -> "
             f"float; got {name!r}. Aliases: {also}."
         )
+    if found.name == "quantile_loss" and quantile is not None:
+        return replace(found, function=partial(numbers.quantile_loss, quantile=quantile))
     return found
 
 

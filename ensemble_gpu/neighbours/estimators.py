@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,27 @@ class _Neighbours(DenseEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_flag("standardise", self.standardise)
+
+    def _contained(self) -> tuple[str, ...]:
+        """The nearest rows are the first of more."""
+        return ("n_neighbors",)
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        for k in values:
+            check_integer("n_neighbors", k, 1)
+        self.n_neighbors = max(values)
+        self.fit(X, y, **weights)
+        state = self.model_.__getstate__()
+        return [
+            self._with(n_neighbors=k, model_=NeighbourModel(**{**state, "n_neighbors": k}))
+            for k in values
+        ]  # fmt: skip
+
+    def _outputs_of_each(self, models: Sequence[Any], X: Any) -> Iterator[tuple[Any, Where]]:
+        """Outputs [n, outputs] of estimators that differ in n_neighbors, from one search."""
+        F, _, where = self._path(X, max(one.n_neighbors for one in models))
+        for one in models:
+            yield F[one.n_neighbors - 1, ...], where
 
     def _check_enough(self, k: int, n_rows: int, name: str) -> None:
         if k > n_rows:

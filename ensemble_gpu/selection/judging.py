@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import is_classifier
 
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.data.bins import PartBins
 from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric, metric_named, metric_value
@@ -28,13 +30,13 @@ class Judge:
     source: Metric | Callable[..., float]
 
 
-def judges(given: Any, task: str) -> list[Judge]:
+def judges(given: Any, task: str, estimator: Any) -> list[Judge]:
     """The parameter `metrics`: None (log-loss, RMSE), a name, a callable, or a list of them."""
     given = DEFAULTS[task] if given is None else given
     found: list[Judge] = []
     for one in given if isinstance(given, list | tuple) else [given]:
         if isinstance(one, str):
-            metric = metric_named(one, task)
+            metric = metric_named(one, task, quantile=getattr(estimator, "_quantile", None))
             found.append(Judge(metric.name, metric.greater_is_better, metric))
         elif callable(one):
             name = getattr(one, "__name__", type(one).__name__)
@@ -53,24 +55,32 @@ def judges(given: Any, task: str) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Held:
-    """Rows to be judged by: as the user gave them, and as metrics take them."""
+    """Rows to be judged by: as the user gave them, and as metrics take them.
 
-    X: Any
+    They are the rows `at` of `all_X` (None: all), which are taken when they are needed.
+    """
+
+    all_X: Any
     y: Any
     weights: Any | None
     target: Any
     checked_weights: Any | None
     where: Where
     home: Where
+    at: np.ndarray | None = None
 
     @property
     def n(self) -> int:
         return int(self.target.shape[0])
 
+    @cached_property
+    def X(self) -> Any:
+        return self.all_X if self.at is None else take_rows(self.all_X, self.at)
+
     def take(self, at: np.ndarray) -> Held:
-        X, y, weights = (take_rows(part, at) for part in (self.X, self.y, self.weights))
+        y, weights = (take_rows(part, at) for part in (self.y, self.weights))
         target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))
-        return Held(X, y, weights, target, checked, self.where, self.home)
+        return Held(self.X, y, weights, target, checked, self.where, self.home, at)
 
 
 def read_held(X: Any, y: Any, sample_weight: Any, classifier: bool) -> tuple[Held, Any]:
@@ -109,6 +119,36 @@ def outcomes(
         return
     p = to_workplace(estimator.predict_proba(held.X))
     yield locate(p).as_float64(p), None
+
+
+def outcomes_of_each(models: Sequence[Any], held: Held) -> Iterator[tuple[Any, Any | None]]:
+    """The same of several models, which may share the work."""
+    if len(models) > 1 and hasattr(models[0], "_outputs_of_each"):
+        for F, where in models[0]._outputs_of_each(models, held.X):
+            F = where.as_float64(F)
+            yield (F if is_classifier(models[0]) else _column(F[:, 0])), None
+        return
+    for model in models:
+        yield from outcomes(model, held, None)
+
+
+def squares_from_tables(
+    model: Any, held: Held, judged: Sequence[Judge], stages: Sequence[int], bins: PartBins
+) -> np.ndarray | None:
+    """MSE or RMSE [stages, metrics] of held-out rows without a pass over them; None: not so."""
+    names = [judge.name for judge in judged if isinstance(judge.source, Metric)]
+    if (
+        not hasattr(model, "_held_out_squares")
+        or len(names) < len(judged)
+        or not set(names) <= {"mse", "rmse"}
+        or held.weights is not None
+    ):
+        return None
+    after = model._held_out_squares(bins, held.target, len(stages))
+    if after is None or len(after) < max(stages):
+        return None
+    mse = after[np.array(stages) - 1]
+    return np.stack([np.sqrt(mse) if name == "rmse" else mse for name in names], axis=1)
 
 
 def _column(prediction: Any) -> Any:

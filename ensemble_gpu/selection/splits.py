@@ -37,7 +37,9 @@ def take_rows(array: Any, at: np.ndarray) -> Any:
     """The rows at host positions, of an array, a frame, a sparse matrix or a list; None stays."""
     if array is None:
         return None
-    if is_array(array) and not isinstance(array, np.ndarray):
+    if type(array) is np.ndarray:
+        return array[at]
+    if is_array(array):
         where = locate(array)
         return where.xp.take(array, where.xp.asarray(at, device=where.device), axis=0)
     return _safe_indexing(array, at)
@@ -76,11 +78,12 @@ def make_folds(
     folds = [_checked(pair, i, n) for i, pair in enumerate(pairs)]
     if not folds:
         raise ValueError("cv must have at least one fold; got none.")
-    classes, index = np.unique(labels, return_inverse=True)
-    for i, fold in enumerate(folds):
-        if stratified:
+    if stratified:
+        classes, index = np.unique(labels, return_inverse=True)
+        for i, fold in enumerate(folds):
             _check_classes(fold, i, classes, index)
-        if groups is not None:
+    if groups is not None:
+        for i, fold in enumerate(folds):
             _check_groups(fold, i, groups)
     return folds
 
@@ -131,11 +134,13 @@ def _checked(pair: Any, i: int, n: int) -> Fold:
             )
         parts.append(at.astype(np.int64))
     train, test = parts
-    both = np.intersect1d(train, test)
+    inside = np.zeros(n, dtype=bool)
+    inside[train] = True
+    both = test[inside[test]]
     if len(both):
         raise ValueError(
-            f"cv[{i}]: train and test share {len(both)} rows, such as row {both[0]}; held-out rows "
-            "must not be trained on."
+            f"cv[{i}]: train and test share {len(both)} rows, such as row {both.min()}; held-out "
+            "rows must not be trained on."
         )
     return Fold(train, test)
 

@@ -11,17 +11,13 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import train_test_split
 
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION
-from ensemble_gpu.selection.cross_validation import (
-    BINS,
-    CrossValidation,
-    Judging,
-    apparent_risk,
-    common_bins,
-    judged_folds,
-    prepared,
-)
+from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric
+from ensemble_gpu.selection.cross_validation import BINS
+from ensemble_gpu.selection.fitting import Family, bins_of_folds, common_bins
+from ensemble_gpu.selection.folds import Judged, Judging, judged_families, prepared
 from ensemble_gpu.selection.judging import Held, Judge, judges, outcomes, read_held, values
+from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import host_labels, make_folds
 
 RULES = ("min", "one_se")
@@ -97,12 +93,18 @@ def tune(
     bins: str = "shared",
     test_size: float | None = None,
     random_state: Any = 0,
-    progress: Callable[[int, int], Any] | None = None,
+    progress: bool | Callable[[int, int], Any] | None = None,
 ) -> Any:
     """Fit with the parameters of the least cross-validated risk R_CV = mean over folds of R_b.
 
-    Of boosting the number of rounds is chosen from the curve of the same fits: it costs none. All
-    folds of all candidates share the bins. The chosen model is fitted anew to all rows.
+    Of boosting the number of rounds is chosen from the curve of the same fits: it costs none. Nor
+    do further values of a parameter of which a fit contains them: n_estimators of boosting (with a
+    given learning rate, without early stopping and calibration), of forests and of
+    L2BoostRegressor (criterion=None), ccp_alpha of decision trees, n_neighbors, l2 of
+    RidgeRegressor. All folds of all candidates share the bins, and fits run side by side, on a
+    thread each. The chosen model is fitted anew to all rows. Where the metric only asks for
+    labels, or for the order of the scores of two classes (not log_loss, brier or a callable), folds
+    of AdaBoost are not calibrated: the choice is the same.
 
     Parameters
     ----------
@@ -120,7 +122,7 @@ def tune(
         Numbers of rounds to choose from; "auto": all of them for boosting, unless the grid has
         n_estimators; None: the whole model.
     test_size : share of the rows (0 to 1) kept apart for R_test; None: none
-    progress : called with (candidates done, candidates)
+    progress : True for a bar on standard error, or a callable that gets (fits done, fits)
 
     Returns
     -------
@@ -133,42 +135,103 @@ def tune(
         raise ValueError(f"bins must be one of {BINS!r}; got {bins!r}.")
     candidates = list(_candidates(estimator, grid))
     classifier = is_classifier(estimator)
-    judged = judges(metric, CLASSIFICATION if classifier else REGRESSION)
+    judged = judges(metric, CLASSIFICATION if classifier else REGRESSION, estimator)
     if len(judged) > 1:
         raise ValueError(f"metric must be a single one; got {metric!r}.")
     if isinstance(rounds, str) and rounds == "auto":
         rounds = "all" if hasattr(estimator, "_staged") and ROUNDS not in grid else None
     every, classes = read_held(X, y, sample_weight, classifier)
+    source = _judged_alike(estimator, judged[0], classes)
     train, test = _apart(every, classifier, test_size, random_state)
     if test is not None and groups is not None:
         raise ValueError("test_size is drawn row by row, groups would be cut; give one of them.")
-    common = common_bins(prepared(estimator, rounds), train) if bins == "shared" else None
+    common = common_bins(prepared(source, rounds), train) if bins == "shared" else None
     folds = make_folds(
         cv, train.y, train.n, stratified=classifier, groups=groups, random_state=random_state
     )
-    asked = Judging(judged, rounds, None if classes is None else len(classes), True, False)
-    found = []
-    for done, parameters in enumerate(candidates):
-        source = prepared(clone(estimator).set_params(**parameters), rounds)
-        found.append(judged_folds(source, train, folds, common, asked))
-        if progress is not None:
-            progress(done + 1, len(candidates))
-    best, at = _chosen(found, rule)
-    model = _final(estimator, candidates[best], found[best], at)
+    judging = Judging(judged, rounds, train, folds, bins_of_folds(common, folds, train.n))
+    families, places = _families(source, candidates, grid, rounds)
+    found = _in_order(judged_families(families, judging, progress, "tune"), places)
+    best, at = _chosen([one.result for one in found], rule)
+    model = _final(estimator, candidates[best], found[best].models[0], at)
     more = {} if train.weights is None else {"sample_weight": train.weights}
     model.fit(train.X, train.y, **more)
     tested = None if test is None else _risk(model, test, judged)
     model.best_params_ = {**candidates[best], **({} if at is None else {ROUNDS: at})}
-    model.validation_ = found[best]
-    lines = []
-    for k, (parameters, one) in enumerate(zip(candidates, found, strict=True)):
-        rounds_of = at if k == best else one.best_round
-        assert one.estimators is not None
-        own = apparent_risk(one.estimators, folds, train, judged, rounds_of)[judged[0].name]
-        line = _line(one, parameters, rounds_of, float(own.mean()))
-        lines.append(replace(line, test=tested, chosen=True) if k == best else line)
+    model.validation_ = replace(
+        found[best].result,
+        out_of_fold=judging.out_of_fold(found[best], None if classes is None else len(classes)),
+    )
+    ats = [at if k == best else one.result.best_round for k, one in enumerate(found)]
+    apparent = judging.apparent([one.after(n) for one, n in zip(found, ats, strict=True)])
+    lines = [
+        _line(one.result, parameters, n, float(own[judged[0].name].mean()))
+        for one, parameters, n, own in zip(found, candidates, ats, apparent, strict=True)
+    ]
+    lines[best] = replace(lines[best], test=tested, chosen=True)
     model.table_ = RiskTable(judged[0].name, lines)
     return model
+
+
+def _judged_alike(estimator: Any, judge: Judge, classes: Any) -> Any:
+    """An estimator, perhaps cheaper, of which the metric says the same.
+
+    Probabilities of a class among three or more have another order with another scale.
+    """
+    metric = judge.source
+    if not (isinstance(metric, Metric) and metric.scale_free):
+        return estimator
+    if not isinstance(estimator, ArrayEstimator) or (metric.ranks and len(classes) > 2):
+        return estimator
+    return estimator._for_order()
+
+
+def _families(
+    estimator: Any, candidates: list[dict[str, Any]], grid: Mapping[str, Any], rounds: Any
+) -> tuple[list[Family], list[list[int]]]:
+    """Candidates that one fit contains, together; and the places of each family's candidates.
+
+    Where rounds are judged, every candidate has a curve, and a fit, of its own.
+    """
+    places: dict[tuple[int | None, ...], list[int]] = {}
+    sources: dict[tuple[int | None, ...], tuple[Any, str | None]] = {}
+    numbers = product(*(range(len(options)) for options in grid.values()))
+    for k, at in enumerate(numbers):
+        family = next((key for name in grid if (key := _without(at, grid, name)) in places), None)
+        if family is None:
+            source = prepared(clone(estimator).set_params(**candidates[k]), rounds)
+            alone = rounds is not None or not isinstance(source, ArrayEstimator)
+            contained = () if alone else source._contained()
+            axis = next((name for name in grid if name in contained), None)
+            family = _without(at, grid, axis)
+            sources[family] = source, axis
+        places.setdefault(family, []).append(k)
+    families = []
+    for key, (source, axis) in sources.items():
+        values: tuple[Any, ...] = tuple(candidates[k][axis] if axis else None for k in places[key])
+        if axis == ROUNDS and hasattr(source, "_staged"):
+            source._check_values(axis, list(values))
+            families.append(Family(source.set_params(n_estimators=max(values)), stages=values))
+        else:
+            families.append(Family(source, axis, values))
+    return families, list(places.values())
+
+
+def _without(
+    at: tuple[int, ...], grid: Mapping[str, Any], axis: str | None
+) -> tuple[int | None, ...]:
+    """The places of a candidate's values in the grid, but for that of the axis."""
+    return tuple(None if name == axis else i for name, i in zip(grid, at, strict=True))
+
+
+def _in_order(found: list[list[Judged]], places: list[list[int]]) -> list[Judged]:
+    """What the families have found, in the order of the candidates."""
+    flat = {
+        k: one
+        for of_family, own in zip(found, places, strict=True)
+        for one, k in zip(of_family, own, strict=True)
+    }
+    return [flat[k] for k in range(len(flat))]
 
 
 def _candidates(estimator: Any, grid: Any) -> Iterator[dict[str, Any]]:
@@ -227,15 +290,14 @@ def _rounds(one: CrossValidation, place: int) -> int:
     return 0 if one.rounds is None else int(one.rounds[place])
 
 
-def _final(estimator: Any, parameters: dict[str, Any], one: CrossValidation, at: int | None) -> Any:
-    """The estimator to fit to all rows."""
+def _final(estimator: Any, parameters: dict[str, Any], of_fold: Any, at: int | None) -> Any:
+    """The estimator to fit to all rows; `of_fold` is a fold's."""
     model = clone(estimator).set_params(**parameters)
     if at is None:
         return model
     model.set_params(**{ROUNDS: at, "early_stopping": False})
     if model.learning_rate is None:  # it would follow from the number of rounds
-        assert one.estimators is not None
-        model.set_params(learning_rate=one.estimators[0]._rate)
+        model.set_params(learning_rate=of_fold._rate)
     return model
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,23 @@ class L2BoostRegressor(ArrayRegressor, DenseEstimator):
             found = self._boosted(rows, y)
             self._choose(found, rows, y)
         return self
+
+    def _contained(self) -> tuple[str, ...]:
+        """All numbers of rounds come from one decomposition, where no criterion chooses them."""
+        return ("n_estimators",) if self.criterion is None else ()
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        self._check_values(name, values)
+        self._forget()
+        self.n_estimators = max(values)
+        rows, y = self._rows(X, y, weights.get("sample_weight"))
+        found = self._boosted(rows, y)
+        models = []
+        for k in values:
+            first = [replace(one, rss=one.rss[:k], df=one.df[:k]) for one in found]
+            models.append(self._with(n_estimators=k))
+            models[-1]._choose(first, rows, y)
+        return models
 
     def _rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[SmootherRows, Any]:
         """The rows that take part, and their targets."""

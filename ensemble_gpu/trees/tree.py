@@ -12,7 +12,7 @@ from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.fitting import PARAMETERS, TreeData, TreeEstimator
 from ensemble_gpu.trees.prediction import TreeClassifier, TreeRegressor
-from ensemble_gpu.trees.prune import pruning_path
+from ensemble_gpu.trees.prune import pruned, pruning_path
 
 _ATTRIBUTES = """
 
@@ -32,6 +32,27 @@ class _OneTree(TreeEstimator):
         engine, matrix, statistics = prepared.engine, prepared.matrix, prepared.statistics
         grown, described = grow_tree(engine, matrix, statistics, prepared.parameters, 0)
         self.model_ = to_forest(grown, described, matrix, statistics, prepared.categories.values)
+
+    def _contained(self) -> tuple[str, ...]:
+        """Trees that are pruned differently are grown alike."""
+        return ("ccp_alpha",)
+
+    def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
+        self._check_values(name, values)
+        self._forget()
+        self.ccp_alpha = 0.0
+        with gpu.current(locate(X), "growing trees"):
+            prepared = self._prepare(X, y, weights.get("sample_weight"))
+            engine, matrix, statistics = prepared.engine, prepared.matrix, prepared.statistics
+            grown, described = grow_tree(engine, matrix, statistics, prepared.parameters, 0)
+        self.engine_ = engine.name
+        categories, found = prepared.categories.values, []
+        risk = described.risk(statistics.weight(grown.sums))
+        for alpha in values:
+            left = pruned(grown, risk, float(alpha)) if alpha > 0.0 else grown
+            model = to_forest(left, described, matrix, statistics, categories)
+            found.append(self._with(ccp_alpha=alpha, model_=model))
+        return found
 
     def get_depth(self) -> int:
         """Edges on the longest way from the root to a leaf."""

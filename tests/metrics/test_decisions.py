@@ -103,6 +103,7 @@ def test_weights_of_a_calibration_curve_are_repeated_rows():
 
 
 BAD = {
+    "predicted holds strings, y holds numbers": lambda: metrics.accuracy([0, 1], ["a", "b"]),
     "y has 300 rows, predicted has 2": lambda: metrics.accuracy(Y, [0, 1]),
     "average must be one of 'auto'": lambda: metrics.recall(Y, Y, average="mean"),
     "pos_label is for average='auto'": lambda: metrics.recall(Y, Y, average="micro", pos_label=1),

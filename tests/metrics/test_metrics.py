@@ -62,6 +62,7 @@ def test_metrics_of_classes_are_those_of_scikit_learn(place: Place, name, data, 
 
 
 THEIR_NUMBERS = {
+    "quantile_loss": peer.mean_pinball_loss,
     "rmse": peer.root_mean_squared_error, "mse": peer.mean_squared_error,
     "mae": peer.mean_absolute_error, "mape": peer.mean_absolute_percentage_error,
     "r2": peer.r2_score, "poisson_deviance": peer.mean_poisson_deviance,

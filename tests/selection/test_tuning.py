@@ -14,6 +14,8 @@ from ensemble_gpu import (
     cross_validate,
     tune,
 )
+from ensemble_gpu.boosting import adaboost
+from ensemble_gpu.boosting.calibration import learnt_scale
 from tests.places import DEVICE
 from tests.selection.test_cross_validation import ADA, T, X, Y
 
@@ -117,3 +119,29 @@ BAD = {
 def test_bad_input_is_named(message):
     with pytest.raises(ValueError, match=message):
         BAD[message]()
+
+
+def test_folds_are_not_calibrated_where_the_metric_does_not_ask_for_it(monkeypatch):
+    learnt = []
+
+    def counted(*given):
+        learnt.append(1)
+        return learnt_scale(*given)
+
+    monkeypatch.setattr(adaboost, "learnt_scale", counted)
+    grid = {"n_estimators": [3, 8], "learning_rate": [0.5, 1.0]}
+    best = tune(ADA, X, Y, grid, cv=2, metric="roc_auc")
+    assert len(learnt) == 1  # of the chosen model
+    assert best.scale_ != 1.0
+    for line in best.table_.rows:
+        found = cross_validate(
+            clone(ADA).set_params(**line.parameters), X, Y, cv=2, metrics="roc_auc"
+        )
+        assert line.validated == found.mean["roc_auc"]
+    del learnt[:]
+    tune(ADA, X, Y, {"learning_rate": [1.0]}, cv=2)  # log-loss
+    assert len(learnt) == 3
+    tune(ADA, X, Y + (T > 2), {"learning_rate": [1.0]}, cv=2, metric="roc_auc")
+    assert len(learnt) == 6
+    tune(ADA, X, Y + (T > 2), {"learning_rate": [1.0]}, cv=2, metric="error")
+    assert len(learnt) == 7

@@ -118,6 +118,11 @@ class CpuEngine:
             layout, n_features, lambda codes, logs: self.histograms(codes, layout, logs)
         )
 
+    def take(self, codes: Codes, rows: np.ndarray, layout: Layout) -> Codes:
+        words = np.take(codes.data.view(np.uint64), rows, axis=1)
+        bare = replace(codes, data=words.view(codes.data.dtype), n_rows=len(rows), columns={})
+        return replace(bare, counts=self._counts(bare, layout))
+
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:
             return parts[0]

@@ -122,6 +122,9 @@ class ReferenceEngine:
         rows = self.where.xp.arange(layout.n_rows, device=self.where.device)
         return JoinedCodes(self, rows, layout)
 
+    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+        return self._sorted(self.where.xp.take(codes.data[0], rows, axis=1), layout, codes.width)
+
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:
             return parts[0]

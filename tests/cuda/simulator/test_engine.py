@@ -124,6 +124,22 @@ def test_codes_do_not_depend_on_dtype_or_strides(layout: str, dtype: Any, bins: 
     np.testing.assert_array_equal(as_lanes[0, :, :2].T, expected)
 
 
+@pytest.mark.parametrize("bins", [5, 300])
+def test_taken_codes_are_those_of_the_rows(bins: int) -> None:
+    rng = np.random.default_rng(3)
+    X, rows = rng.normal(size=(40, 10)), rng.permutation(40)[:23]
+    edges = [np.sort(rng.normal(size=bins if f == 0 else 4)) for f in range(10)]
+    one = Layout(np.array([0, 40]), np.zeros((1, 1), dtype=np.int64))
+    two = Layout(np.array([0, 9, 23]), np.zeros((1, 2), dtype=np.int64))
+    engine = cuda_engine()
+    every = engine.encode(X, edges, np.arange(40), one)
+    taken, made = engine.take(every, rows, two), engine.encode(X, edges, rows, two)
+    np.testing.assert_array_equal(taken.counts, made.counts)
+    for f in range(10):
+        found, expected = (np.asarray(engine.column(codes, f)) for codes in (taken, made))
+        np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("bins", [3, 260])
 @pytest.mark.parametrize("factor", [0.0, 0.5, 1e-9])
 def test_no_sum_overflows_at_the_largest_q(bins: int, factor: float) -> None:
