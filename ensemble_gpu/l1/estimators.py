@@ -86,7 +86,8 @@ PARAMETERS = """
     init : {{"constant", "zero"}}, default="constant"
         f_0, which is not counted: the best constant, or 0.
     radii : int or list of floats, default=10
-        Of radius="cv": how many, from {first:g} to {last:g}{unit}, or which.
+        Of radius="cv": how many, from {first:g} to {last:g}{unit}, or which. They are tried in
+        ascending order, up to the first that is worse than the one before.
     n_folds : int, default=5
         Of radius="cv".
     max_bins : int or None, default=255

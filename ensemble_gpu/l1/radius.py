@@ -38,11 +38,9 @@ BOUNDED = (Logistic, Multinomial, Hinge, Absolute, Huber)
 GROWING = (Squared, SquaredMargin, TruncatedSquared)
 # Radii of a grid, in units of y (classes: 1): from the first to the last, evenly in the logarithm.
 FIRST, LAST = 0.25, 128.0
-# Radii in a row with a larger loss of the rows held out, after which larger ones are not tried.
-PATIENCE = 2
 # Folds are followed to this multiple of the gap that the model is, relative to the loss of the rows
 # held out where that is larger.
-LOOSER, LOOSEST = 10.0, 0.05
+LOOSER, LOOSEST = 15.0, 0.05
 
 
 def consistent_radius(loss: str | Loss, m: int) -> float:
@@ -79,7 +77,7 @@ def consistent_radius(loss: str | Loss, m: int) -> float:
 def grid_of(radii: Any, unit: float) -> np.ndarray:
     """Radii as given, or so many from FIRST to LAST units."""
     if isinstance(radii, int | np.integer):
-        return unit * np.geomspace(FIRST, LAST, int(radii))
+        return unit * np.exp2(np.linspace(math.log2(FIRST), math.log2(LAST), int(radii)))
     return np.array(sorted(float(r) for r in radii))
 
 
@@ -107,7 +105,10 @@ class RadiusScores:
 
 
 def cross_validated(folds: list[Fold], radii: np.ndarray, settings: Settings) -> RadiusScores:
-    """All folds, radius after radius; ends where larger radii do not help."""
+    """All folds, radius after radius, up to the first whose loss is larger than the one before.
+
+    The largest radii would take most of the time.
+    """
     tol = min(LOOSER * settings.tol, LOOSEST)
     loose = Settings(settings.most_rounds, tol, settings.step)
     weights = np.array([fold.weight for fold in folds])
@@ -120,6 +121,6 @@ def cross_validated(folds: list[Fold], radii: np.ndarray, settings: Settings) ->
         losses.append(float(np.average(found, weights=weights)))
         loose = replace(loose, enough=tol * losses[-1])
         errors.append(float(np.std(found, ddof=1)) / math.sqrt(len(folds)))
-        if len(losses) - 1 - int(np.argmin(losses)) >= PATIENCE:
+        if len(losses) > 1 and losses[-1] > losses[-2]:
             break
     return RadiusScores(radii[: len(losses)], np.array(losses), np.array(errors))

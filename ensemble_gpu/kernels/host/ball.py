@@ -22,6 +22,8 @@ from ensemble_gpu.kernels.jit import inner, kernel
 CLOSE = 1e-16
 # Curvatures below this share of the diagonal are rounding.
 FLAT = 1e-14
+# Slack counts in full from this share of the radius on; a face with less than TIED of it is tied.
+SLACK, TIED = 1e-6, 1e-9
 BALL, PENALTY = 0, 1
 
 
@@ -48,8 +50,11 @@ def _changed(Q, c, a, j, change):
 
 
 @inner
-def _best_pair(Q, c, a, slack):
-    """(j, k, violation): from column k (-1: from the slack) to j; -2: nowhere."""
+def _best_pair(Q, c, a, slack, radius):
+    """(j, k, violation): from column k (-1: from the slack) to j; -2: nowhere.
+
+    Roundings leave some slack, which is as good as none.
+    """
     n = a.shape[0]
     j = 0
     for i in range(1, n):
@@ -58,7 +63,8 @@ def _best_pair(Q, c, a, slack):
     top, s = abs(c[j]), _sign(c[j])
     k, most, violation = -2, 0.0, 0.0
     if slack > 0.0:
-        k, most, violation = -1, top * top / Q[j, j], top
+        k, most = -1, top * top / Q[j, j]
+        violation = top * min(slack / (SLACK * radius), 1.0)
     for i in range(n):
         if a[i] != 0.0:
             own = _sign(a[i])
@@ -78,7 +84,7 @@ def _pairs(Q, c, a, radius, enough, most_steps):
     slack = max(radius - _norm(a), 0.0)
     violation = 0.0
     for _ in range(most_steps):
-        j, k, violation = _best_pair(Q, c, a, slack)
+        j, k, violation = _best_pair(Q, c, a, slack, radius)
         if k == -2 or violation <= enough:
             break
         s, before = _sign(c[j]), abs(a[j])
@@ -135,7 +141,7 @@ def _face(Q, c, a, kind, bound, most_work, at, r, p, q, d, whole):
         if a[j] != 0.0:
             at[n] = j
             n += 1
-    tied = kind == BALL and bound - norm <= 1e-12 * bound
+    tied = kind == BALL and bound - norm <= TIED * bound
     level = bound if kind == PENALTY else 0.0
     if tied:
         for i in range(n):
