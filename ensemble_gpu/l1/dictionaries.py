@@ -14,7 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ensemble_gpu.boosting.problem import Problem
 from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Codes, Engine, Layout
+from ensemble_gpu.l1.rows import Curvatures
 from ensemble_gpu.learners.protocol import Outcome
 from ensemble_gpu.learners.stump import Stump, StumpTables
 
@@ -41,10 +43,10 @@ class Correlations:
 class Sample(Protocol):
     """Products of functions at some of the rows."""
 
-    def products(self, new: Sequence[Key], keys: Sequence[Key], curves: np.ndarray) -> np.ndarray:
+    def products(self, new: Sequence[Key], keys: Sequence[Key], curves: Curvatures) -> np.ndarray:
         """sum_i curves[k, l, i] h_i h'_i, h of output k in `new`, h' of output l in `keys`.
 
-        curves [output, output, row] are integers, and so are the sums.
+        curves are integers, and so are the sums.
         """
         ...
 
@@ -62,6 +64,10 @@ class Dictionary(Protocol):
 
     exact: bool
     width: int
+
+    def of_rows(self, problem: Problem) -> Dictionary:
+        """The same functions where rows have the weights of this problem."""
+        ...
 
     def correlations(self, q: Any, keys: Sequence[Key], F: Any) -> Correlations:
         """Of the int64 q [output, row], which are -w g at the outputs F."""
@@ -121,6 +127,9 @@ class StumpDictionary:
         if len(self.sides) == 2:
             edges = self.matrix.n_thresholds(False)
             self.allowed[0] &= absent[:, None] & (bins[None, :] < edges[:, None])
+
+    def of_rows(self, problem: Problem) -> StumpDictionary:
+        return self
 
     def correlations(self, q: Any, keys: Sequence[StumpKey], F: Any) -> Correlations:
         sums = self.engine.sums(self.codes, q)
@@ -211,21 +220,27 @@ class StumpSample:
         return n * self.codes.n_rows * self.codes.n_features
 
     def products(
-        self, new: Sequence[StumpKey], keys: Sequence[StumpKey], curves: np.ndarray
+        self, new: Sequence[StumpKey], keys: Sequence[StumpKey], curves: Curvatures
     ) -> np.ndarray:
-        """A plane of integers for each new function and output of the others."""
-        (K, _, m), places = curves.shape, _places(keys)
-        out, step = np.zeros((len(new), len(keys))), max(1, PLANES // K)
+        """A plane of integers for each new function and output that it meets."""
+        out, planes = np.zeros((len(new), len(keys))), len(curves.outputs(0))
+        places, step = _places(keys), max(1, PLANES // planes)
         for first in range(0, len(new), step):
             k, f, t, missing = _places(new[first : first + step])
             own = self.columns[f]
             h = np.where(own > t[:, None], 1, -1)
             h = np.where(own == self.missing, missing[:, None], h)
-            q = (curves[k] * h[:, None, :]).astype(np.int64).reshape(-1, m)
+            q = np.stack([curves.of(output) for output in k.tolist()]) * h[:, None, :]
+            q = q.astype(np.int64).reshape(len(k) * planes, -1)
             sums = self.engine.sums(self.codes, self.engine.where.put(q))
-            sums = sums.reshape(len(k), K, *sums.shape[1:])
+            sums = sums.reshape(len(k), planes, *sums.shape[1:])
             below = np.cumsum(sums[..., :-1], axis=3)
-            out[first : first + step] = _at(places, below, sums[..., -1])
+            if planes > 1:
+                out[first : first + step] = _at(places, below, sums[..., -1])
+            else:  # functions of other outputs are apart
+                there = np.concatenate([0 * places[:1], places[1:]])
+                found = _at(there, below, sums[..., -1])
+                out[first : first + step] = np.where(places[0] == k[:, None], found, 0)
         return out
 
 

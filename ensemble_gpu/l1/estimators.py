@@ -26,10 +26,11 @@ from ensemble_gpu.estimators.regressor import ArrayRegressor
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.l1.bounds import ALL, CLOSED, CORRECTIVE, STEPS, Bound, Curves, Settings
 from ensemble_gpu.l1.dictionaries import Dictionary, StumpDictionary
 from ensemble_gpu.l1.radius import Fold, consistent_radius, cross_validated, grid_of
 from ensemble_gpu.l1.rows import BallRows
-from ensemble_gpu.l1.solver import ALL, CLOSED, CORRECTIVE, STEPS, Ball, Bound, Settings
+from ensemble_gpu.l1.solver import Ball
 from ensemble_gpu.l1.trees import TreeDictionary
 from ensemble_gpu.l1.voters import PoolDictionary, RectangleDictionary
 from ensemble_gpu.learners.generated import DerivedStumps, Generated
@@ -78,7 +79,8 @@ PARAMETERS = """
         Rounds at most. A round asks once for the functions with the largest derivatives, and may
         take in the best of several features.
     tol : float > 0, default=1e-3
-        Stop where gap <= tol R; penalised also where the conditions of the minimum hold to 1e-6.
+        Stop where gap <= tol R (R at least 1e-6 of that of f_0); penalised where besides the
+        conditions of the minimum hold to 1e-6 of the largest derivative at f_0.
     step : {{"corrective", "frank_wolfe"}}, default="corrective"
         "corrective": a round finds all coefficients anew, and the gap closes. "frank_wolfe": f goes
         towards radius h by an exact line search, f <- (1 - g) f + g radius h with g in [0, 1]; the
@@ -109,6 +111,7 @@ PARAMETERS = """
     l1_norm_ : float, sum of |coefficients|, at most the radius
     penalty_ : float, max over h of |dR/da_h|: the alpha of the same f
     gap_ : ndarray, the gap before the first round and after each: R* is from R - gap to R
+        (penalised: of R + alpha sum |coefficients|)
     loss_ : ndarray, R before the first round and after each
     certified_ : bool, whether the gap is a bound (not with trees)
     converged_ : bool, whether the gap was closed
@@ -269,7 +272,7 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
         ball = _ball(engine, problem, dictionary, bound, self._scale_of(problem))
         settings = Settings(int(self.n_estimators), float(self.tol), self.step)
         curves = ball.run(bound, settings)
-        self._keep(ball, bound, curves.losses, curves.gaps, curves.reason)
+        self._keep(ball, bound, curves)
         self.link_, self.engine_ = loss.link_name, engine.name
         self.certified_ = dictionary.exact
 
@@ -309,7 +312,7 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
         )
         size = Size(self.max_depth, self.max_leaf_nodes, 1)
         trees = Trees(engine, binned.matrix, size, constraints, NO_CATEGORIES)
-        return TreeDictionary(engine, trees, problem, binned.n_rows)
+        return TreeDictionary(engine, trees, problem)
 
     def _given(self, data: TrainingData, n_outputs: int) -> Dictionary:
         rows, most = data.taking_part(), self.max_bins or MAX_BINS_LIMIT
@@ -376,9 +379,7 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
             folds.append(Fold(ball, held_out, float(apart.sum())))
         return folds
 
-    def _keep(
-        self, ball: Ball, bound: Bound, losses: list[float], gaps: list[float], reason: str
-    ) -> None:
+    def _keep(self, ball: Ball, bound: Bound, curves: Curves) -> None:
         worth = np.array([ball.worth.get(key, 0.0) for key in ball.keys])
         outcome = ball.dictionary.outcome(
             ball.keys, ball.coefficients, worth, ball.rows.problem.start
@@ -388,14 +389,14 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
             self.feature_importances_ = outcome.importances
         self.l1_norm_, self.penalty_ = ball.norm, ball.penalty
         self.radius_ = self.l1_norm_ if bound.penalised else bound.size
-        self.loss_, self.gap_ = np.array(losses), np.array(gaps)
+        self.loss_, self.gap_ = np.array(curves.losses), np.array(curves.gaps)
         self.coefficients_ = ball.coefficients.copy()
-        self.n_iter_, self.n_estimators_ = len(gaps) - 1, len(ball.keys)
-        self.converged_ = reason == CLOSED
+        self.n_iter_, self.n_estimators_ = len(curves.gaps) - 1, len(ball.keys)
+        self.converged_ = curves.reason == CLOSED
         self.stop_reason_ = {
             CLOSED: f"the gap is at most tol = {self.tol:g} of the loss",
             ALL: f"all {self.n_estimators} rounds were run",
-        }.get(reason, "nothing but rounding lowers the loss any further")
+        }.get(curves.reason, "nothing but rounding lowers the loss any further")
 
 
 def _power(x: float) -> float:

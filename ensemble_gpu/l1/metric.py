@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.l1.dictionaries import Dictionary, Key
-from ensemble_gpu.l1.rows import BallRows
+from ensemble_gpu.l1.rows import BallRows, Curvatures
 
 # Additions that a round may spend on new second derivatives, in the mean over rounds, besides the
 # share of those that a look at all rows takes.
@@ -32,16 +32,16 @@ class Metric:
         self.keys: list[Key] = []
         self.place: dict[Key, int] = {}
         self.Q = np.zeros((0, 0))
-        self.curves: np.ndarray | None = None
-        self.unit, self.saved = 1.0, 0
+        self.curves: Curvatures | None = None
+        self.saved = 0
 
     def of(self, keys: list[Key], F: Any) -> np.ndarray:
         """Q of the keys, at F or at an F of some rounds ago."""
         self.saved += self.allowance
         if self.curves is None or self.sample.cost(len(keys)) <= self.saved:
             before, self.saved = self.curves, 0
-            self.curves, self.unit = self.rows.curvatures(F)
-            if before is None or not np.array_equal(before, self.curves):
+            self.curves = self.rows.curvatures(F)
+            if not self.curves.same(before):
                 self.keys, self.place, self.Q = [], {}, np.zeros((0, 0))
         self._take_in([key for key in keys if key not in self.place], set(keys))
         at = np.array([self.place[key] for key in keys])
@@ -67,7 +67,7 @@ class Metric:
             Q[: len(self.Q), : len(self.Q)] = self.Q
             self.Q = Q
         assert self.curves is not None
-        rows = self.unit * self.sample.products(new, self.keys, self.curves)
+        rows = self.curves.scale * self.sample.products(new, self.keys, self.curves)
         n = len(self.keys)
         self.Q[at, :n] = rows
         self.Q[:n, at] = rows.T

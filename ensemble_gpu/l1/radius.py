@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.parameters import check_integer
-from ensemble_gpu.l1.solver import Ball, Bound, Settings
+from ensemble_gpu.l1.bounds import Bound, Settings
+from ensemble_gpu.l1.solver import Ball
 from ensemble_gpu.losses import (
     CLASSIFICATION,
     REGRESSION,

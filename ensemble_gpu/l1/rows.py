@@ -40,6 +40,43 @@ class Derivatives:
     error: float
 
 
+@dataclass(frozen=True)
+class Curvatures:
+    """d2l / dF_k dF_l at some rows, in units: `h` [k, row] for l = k; else 0, or -p_k p_l of `p`.
+
+    The weights are integers, and so are second derivatives in units.
+    """
+
+    h: np.ndarray
+    p: np.ndarray | None
+    weights: np.ndarray
+    unit: float
+
+    @property
+    def scale(self) -> float:
+        """Sums over the rows times this are means."""
+        return self.unit / (float(self.weights.sum()) or 1.0)
+
+    def outputs(self, k: int) -> np.ndarray:
+        """The l where second derivatives are not 0."""
+        return np.array([k]) if self.p is None else np.arange(len(self.h))
+
+    def of(self, k: int) -> np.ndarray:
+        """[l, row] of those outputs, times the weights."""
+        if self.p is None:
+            return (self.h[k] * self.weights)[None, :]
+        planes = np.rint(self.p[k] * self.p * (-1.0 / self.unit))
+        planes[k] = self.h[k]
+        return planes * self.weights
+
+    def same(self, other: Curvatures | None) -> bool:
+        """Whether Q is the same."""
+        return (
+            other is not None and self.p is None and self.unit == other.unit
+            and np.array_equal(self.h, other.h)
+        )  # fmt: skip
+
+
 class BallRows:
     """Rows with a loss, as a ball sees them. F is [output, row] in the engine's namespace."""
 
@@ -113,31 +150,19 @@ class BallRows:
         q = xp.astype(xp.round(g * (-1.0 / unit)), xp.int64)
         return q if self.weights is None else q * self.weights[rows][None, :]
 
-    def curvatures(self, F: Any) -> tuple[np.ndarray, float]:
-        """Second derivatives between outputs at the sample, as integers [K, K, rows], and a unit.
-
-        The mean over the rows of d2l / dF_k dF_l h h' is the unit times the sum of integers.
-        """
+    def curvatures(self, F: Any) -> Curvatures:
+        """Second derivatives at the sample."""
         problem, where, xp = self.problem, self.engine.where, self.engine.where.xp
         own = xp.take(F, self.sample, axis=1)
         y = xp.take(problem.y, self.sample, axis=problem.y.ndim - 1)
         g, h = self.engine.derivatives(problem.loss, y, problem.argument(own))
-        h = where.host(problem.in_outputs(h))
-        K = h.shape[0]
-        curves = np.zeros((K, K, h.shape[1]))
-        curves[np.arange(K), np.arange(K)] = np.maximum(h, 0.0)
+        h, p = np.maximum(where.host(problem.in_outputs(h)), 0.0), None
         if isinstance(problem.loss, Multinomial):
             p = where.host(problem.in_outputs(g))
-            p = p + (where.host(y)[None, :] == np.arange(K)[:, None])
-            for k in range(K):
-                for m in range(K):
-                    if k != m:
-                        curves[k, m] = -p[k] * p[m]
+            p = p + (where.host(y)[None, :] == np.arange(len(p))[:, None])
         weights = self.sample_weights
-        if weights is not None:
-            curves[:, :, weights == 0.0] = 0.0
-        unit = unit_of(float(np.abs(curves).max()), CURVE_BITS) or 1.0
-        curves = np.rint(curves * (1.0 / unit))
         if weights is None:
-            return curves, unit / curves.shape[2]
-        return curves * weights, unit / (float(weights.sum()) or 1.0)
+            weights = np.ones(h.shape[1])
+        present = weights > 0.0
+        unit = unit_of(float(np.where(present, h, 0.0).max()), CURVE_BITS) or 1.0
+        return Curvatures(np.rint(h * (1.0 / unit)), p, weights, unit)

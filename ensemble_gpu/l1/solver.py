@@ -3,12 +3,13 @@
     min R(f_0 + sum_h a_h h)    with |a|_1 <= radius, or + alpha |a|_1
 
 A round asks the dictionary for the h with the largest |c_h|, c_h = -dR/da_h, and goes along a
-direction d of the coefficients by an exact line search on [0, 1]:
+direction d of the coefficients, by a share of [0, 1]:
 
-corrective   the members of the sum and the h that were found (the best of several features) to the
-             minimum of R's quadratic model in the ball: all coefficients are found anew, so that
-             the gap closes. Coefficients that become 0 leave the sum.
-frank_wolfe  d = radius h - f, the greedy step of Frank and Wolfe, and of Zhang (2003).
+corrective   to the minimum of R's quadratic model in the ball, over the members of the sum and the
+             h that were found, the best of several features: all coefficients are found anew, so
+             that the gap closes. As far as R falls; coefficients that become 0 leave the sum.
+frank_wolfe  d = radius h - f by an exact line search: the greedy step of Frank and Wolfe (1956),
+             and of Zhang (2003).
 
 By convexity R(f') >= R(f) + <g, f' - f>, so with the largest |c_h| = C of the whole dictionary
 
@@ -27,13 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.kernels.host.ball import BALL, PENALTY, minimise
+from ensemble_gpu.kernels.host.ball import minimise
+from ensemble_gpu.l1.bounds import CLOSED, FRANK_WOLFE, STUCK, Bound, Curves, Settings
 from ensemble_gpu.l1.dictionaries import Correlations, Dictionary, Key
 from ensemble_gpu.l1.metric import Metric
 from ensemble_gpu.l1.rows import BallRows
 from ensemble_gpu.losses.roots import LOW, Bracket, Precision, narrowed
 
-STEPS = CORRECTIVE, FRANK_WOLFE = "corrective", "frank_wolfe"
 # New members of a round: the best of so many features, with this share of the largest excess.
 MOST_NEW, NEAR = 16, 0.3
 # A quadratic model is minimised to this share of what violates its conditions,
@@ -51,46 +52,8 @@ STEEPER, LEAST = 1.15, 1e-3
 VALUE_BITS = 46
 # Conditions of the penalised minimum hold to this share of the largest derivative at f_0.
 KKT = 1e-6
-CLOSED, ALL, STUCK = "gap", "rounds", "rounding"
-
-
-@dataclass(frozen=True)
-class Bound:
-    """|a|_1 <= radius, or a penalty alpha |a|_1."""
-
-    kind: int
-    size: float
-
-    @property
-    def penalised(self) -> bool:
-        return self.kind == PENALTY
-
-    @classmethod
-    def ball(cls, radius: float) -> Bound:
-        return cls(BALL, radius)
-
-    @classmethod
-    def penalty(cls, alpha: float) -> Bound:
-        return cls(PENALTY, alpha)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """When to stop: gap <= tol R or gap <= enough, or after so many rounds; and the step."""
-
-    most_rounds: int
-    tol: float
-    step: str = CORRECTIVE
-    enough: float = 0.0
-
-
-@dataclass
-class Curves:
-    """R and the gap before the first round and after each."""
-
-    losses: list[float]
-    gaps: list[float]
-    reason: str = ALL
+# A loss of this share of that of f_0 is as good as none.
+TINY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -118,14 +81,15 @@ class Ball:
     """A sum over a dictionary, and the rounds that change it; `run` may be called again."""
 
     def __init__(self, rows: BallRows, dictionary: Dictionary, scale: float) -> None:
-        self.dictionary, self.quantum = dictionary, scale * 2.0**-VALUE_BITS
+        self.quantum = scale * 2.0**-VALUE_BITS
         self.rows = rows.from_multiples_of(self.quantum)
-        self.metric = Metric(self.rows, dictionary)
+        self.dictionary = dictionary.of_rows(self.rows.problem)
+        self.metric = Metric(self.rows, self.dictionary)
         self.keys: list[Key] = []
         self.worth: dict[Key, float] = {}
         self.steeper, self.work = 1.0, 0
         self.point = self._looked(np.zeros(0), self.rows.start())
-        self.first = self.point.largest
+        self.first, self.first_loss = self.point.largest, self.rows.loss(self.point.F)
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -153,7 +117,8 @@ class Ball:
             gap = self._gap(bound, P)
             curves.losses.append(R)
             curves.gaps.append(gap)
-            if gap <= max(settings.tol * P, settings.enough) and self._optimal(bound):
+            least = max(settings.tol * max(P, TINY * self.first_loss), settings.enough)
+            if gap <= least and self._optimal(bound):
                 curves.reason = CLOSED
                 break
             if len(curves.gaps) > settings.most_rounds:
@@ -259,13 +224,9 @@ class Ball:
         point = self.point
         if not len(point.a):
             return None
-        Q = self.metric.of(self.keys, point.F)
-        d = self._to_minimum(Q, bound)
-        slope, curve = self._slope(point, d, bound), float(d @ (Q @ d))
-        gamma, at = 1.0, -slope
-        for trial in range(MOST_TRIALS):
-            if not slope < 0.0:
-                break
+        d, curve = self._to_minimum(self.metric.of(self.keys, point.F), bound)
+        slope, gamma = self._slope(point, d, bound), 1.0
+        for trial in range(MOST_TRIALS if slope < 0.0 else 0):
             after = self._moved(gamma * d)
             at = self._slope(after, d, bound)
             if trial == 0 and curve > 0.0:
@@ -276,19 +237,24 @@ class Ball:
             gamma *= (1.0 - BEFORE) * slope / (slope - at)
         return None
 
-    def _to_minimum(self, Q: np.ndarray, bound: Bound) -> np.ndarray:
-        """From the coefficients to those that minimise the quadratic model, about."""
+    def _to_minimum(self, Q: np.ndarray, bound: Bound) -> tuple[np.ndarray, float]:
+        """d, to the coefficients that about minimise the quadratic model, and d' Q d.
+
+        The sum is in one order, as all that follows hangs on it.
+        """
         point = self.point
         a, c = point.a.copy(), point.c.copy()
         cells = self.rows.n * point.F.shape[0] * self.dictionary.width
         own = WORK + int(WORK_SHARE * cells)
         self.work = min(self.work + own, KEPT * own)
-        steep = Q * (STEEPER * self.steeper)
-        self.work = int(minimise(steep, c, a, bound.kind, bound.size, SHARE, self.work))
-        norm = float(np.abs(a).sum())
+        times = STEEPER * self.steeper
+        self.work = int(minimise(times * Q, c, a, bound.kind, bound.size, SHARE, self.work))
+        d = a - point.a
+        curve = math.fsum((d * (point.c - c)).tolist()) / times
+        norm = math.fsum(np.abs(a).tolist())
         if not bound.penalised and norm > bound.size:
-            a *= bound.size / norm
-        return a - point.a
+            d = a * (bound.size / norm) - point.a
+        return d, curve
 
     def _slope(self, point: _Point, d: np.ndarray, bound: Bound) -> float:
         """Of R along d at a point; penalised with that of alpha |a|_1.

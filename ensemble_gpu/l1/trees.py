@@ -37,10 +37,15 @@ class TreeDictionary:
 
     exact = False
 
-    def __init__(self, engine: Engine, trees: Trees, problem: Problem, n_rows: int) -> None:
+    def __init__(self, engine: Engine, trees: Trees, problem: Problem) -> None:
+        n_rows = problem.y.shape[-1]
         self.engine, self.trees, self.all = engine, trees, slice(0, n_rows)
         self.gradients = Gradients(engine, n_rows, problem, "line_search", Sampling(1.0, 0))
         self.width = len(trees.matrix.edges)
+
+    def of_rows(self, problem: Problem) -> TreeDictionary:
+        """Trees are grown on the gradients of the rows that take part."""
+        return TreeDictionary(self.engine, self.trees, problem)
 
     def correlations(self, q: Any, keys: Sequence[SignedTree], F: Any) -> Correlations:
         own = [int(key.signs @ self._sums(key.leaves, q)[key.output]) for key in keys]

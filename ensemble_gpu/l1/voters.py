@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
 
 from ensemble_gpu.arrays.products import single_threaded
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT, Engine
+from ensemble_gpu.boosting.problem import Problem
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 from ensemble_gpu.l1.dictionaries import MOST_FOUND, Correlations, Key
+from ensemble_gpu.l1.rows import Curvatures
 from ensemble_gpu.learners.pool import PoolMembers
 from ensemble_gpu.learners.protocol import Outcome
 from ensemble_gpu.learners.rectangles import RectangleCodes, RectangleSearch
@@ -34,7 +37,7 @@ class AnswerSample:
     def cost(self, n: int) -> int:
         return self.m * n * n // 8  # products of matrices are so much faster than other sums
 
-    def products(self, new: Sequence[Key], keys: Sequence[Key], curves: np.ndarray) -> np.ndarray:
+    def products(self, new: Sequence[Key], keys: Sequence[Key], curves: Curvatures) -> np.ndarray:
         self.known = {
             key: self.known.get(key) or self.dictionary.answers(key, self.rows) for key in keys
         }
@@ -42,12 +45,11 @@ class AnswerSample:
         columns = np.array([self.known[key][1] for key in keys], dtype=np.float64)
         out = np.zeros((len(new), len(keys)))
         with single_threaded():
-            for k in np.unique(outputs).tolist():
-                for i, key in enumerate(new):
-                    own, answers = self.known[key]
-                    if curves[own, k].any():
-                        at = outputs == k
-                        out[i, at] = columns[at] @ (curves[own, k] * answers)
+            for i, key in enumerate(new):
+                own, answers = self.known[key]
+                for k, curve in zip(curves.outputs(own).tolist(), curves.of(own), strict=True):
+                    at = np.flatnonzero(outputs == k)
+                    out[i, at] = columns[at] @ (curve * answers)
         return out
 
 
@@ -59,6 +61,12 @@ class Votes:
     def __init__(self, learner: GradientVoters) -> None:
         self.learner, self.engine = learner, learner.engine
         self.codes: dict[Key, Any] = {}
+
+    def of_rows(self, problem: Problem) -> Any:
+        """Itself, with room of its own for answers."""
+        own = copy(self)
+        own.codes = {}
+        return own
 
     def _codes(self, key: Key) -> Any:
         """Leaves of all rows."""
@@ -119,7 +127,7 @@ class RectangleDictionary(Votes):
 
     def __init__(self, learner: GradientVoters, search: RectangleSearch) -> None:
         super().__init__(learner)
-        self.search, self.engine = search, learner.engine
+        self.search = search
         self.width = search.matrix.codes.n_features**2
 
     def correlations(self, q: Any, keys: Sequence[RectangleCodes], F: Any) -> Correlations:
@@ -132,9 +140,5 @@ class RectangleDictionary(Votes):
         return Correlations(np.array([self._edge(q, key) for key in keys], dtype=np.int64), found)
 
     def _edge(self, q: Any, key: RectangleCodes) -> int:
-        sums = _leaf_sums(self.engine, q, self._codes(key))
+        sums = self.engine.leaf_sums(q, self._codes(key), CUT)[0]
         return int(sums[RIGHT] - sums[LEFT])
-
-
-def _leaf_sums(engine: Engine, q: Any, codes: Any) -> np.ndarray:
-    return engine.leaf_sums(q, codes, CUT)[0]

@@ -11,9 +11,18 @@ from ensemble_gpu import (
     consistent_radius,
     use_engine,
 )
+from ensemble_gpu.boosting.problem import Problem
+from ensemble_gpu.data.categories import NO_CATEGORIES
+from ensemble_gpu.data.rows import Rows, bin_rows
+from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.l1 import solver
+from ensemble_gpu.l1.bounds import Bound, Settings
+from ensemble_gpu.l1.rows import BallRows
+from ensemble_gpu.l1.trees import TreeDictionary
 from ensemble_gpu.learners import Balls, HalfSpaces, Pool, Rectangles
-from ensemble_gpu.losses import Squared
+from ensemble_gpu.learners.stump import SplitConstraints
+from ensemble_gpu.learners.tree import Size, Trees
+from ensemble_gpu.losses import Logistic, Squared
 from tests.estimators.checks import assert_checks_pass, each_setting
 from tests.l1.explicit import least
 from tests.learners.everywhere import the_same_everywhere
@@ -152,6 +161,25 @@ def test_trees_have_one_sign_a_leaf_and_no_certificate():
     assert len(ours.model_) == ours.n_estimators_
     for t, c in enumerate(np.abs(ours.coefficients_)):
         np.testing.assert_array_equal(np.unique(np.abs(ours.model_.tree(t)(X))), [c])
+
+
+def test_trees_of_a_fold_do_not_see_the_rows_held_out():
+    """Rows of weight zero with other targets change nothing."""
+    engine = CpuEngine(1)
+    binned = bin_rows(engine, Rows(X, Y, None), None, 16, n_ranges=None)
+    size, none = Size(3, None, 1), np.zeros(4, dtype=np.int64)
+    trees = Trees(engine, binned.matrix, size,
+                  SplitConstraints(True, False, none, 4, 0, none > 0), NO_CATEGORIES)  # fmt: skip
+    w, found = np.where(np.arange(N) < 100, 1.0, 0.0), []
+    for held_out in (1.0, -1.0):
+        signs = np.where(w > 0.0, 2.0 * Y - 1.0, held_out)
+        ball = solver.Ball(
+            BallRows(engine, Problem(Logistic(), signs, w, np.zeros(1), 1.0)),
+            TreeDictionary(engine, trees, Problem(Logistic(), signs, None, np.zeros(1), 1.0)), 4.0,
+        )  # fmt: skip
+        ball.run(Bound.ball(2.0), Settings(4, 1e-3))
+        found.append((ball.keys, ball.coefficients.tolist()))
+    assert found[0] == found[1]
 
 
 def test_the_model_is_a_usual_one():
