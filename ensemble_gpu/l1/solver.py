@@ -39,9 +39,9 @@ from ensemble_gpu.losses.roots import LOW, Bracket, Precision, narrowed
 MOST_NEW, NEAR = 16, 0.3
 # A quadratic model is minimised to this share of what violates its conditions,
 SHARE = 1e-3
-# with so many products a round, and this share of those that a look at all rows takes; what is not
-# used is kept for later rounds, up to so many of them.
-WORK, WORK_SHARE, KEPT = 2_000_000, 0.5, 16
+# with so many products a round, so many passes over Q, and this share of the additions that a look
+# at all rows takes; what is not used is kept for later rounds, up to so many of them.
+WORK, PASSES, WORK_SHARE, KEPT = 1_000_000, 20, 0.25, 16
 # A line search along a good direction ends this far before the secant's root, with a slope < 0;
 # others are exact: they end at a slope of this share of the first. Both make so many steps at most.
 BEFORE, FLAT, MOST_TRIALS = 0.05, 1e-3, 30
@@ -245,7 +245,7 @@ class Ball:
         point = self.point
         a, c = point.a.copy(), point.c.copy()
         cells = self.rows.n * point.F.shape[0] * self.dictionary.width
-        own = WORK + int(WORK_SHARE * cells)
+        own = WORK + PASSES * Q.size + int(WORK_SHARE * cells)
         self.work = min(self.work + own, KEPT * own)
         times = STEEPER * self.steeper
         self.work = int(minimise(times * Q, c, a, bound.kind, bound.size, SHARE, self.work))

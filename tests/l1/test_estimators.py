@@ -40,10 +40,8 @@ SIGNS = np.where(X > 0.0, 1.0, -1.0)
 @each_setting([
     L1BoostingClassifier(radii=[1.0, 4.0], n_folds=2),
     L1BoostingRegressor(radii=[1.0, 4.0], n_folds=2),
-    L1BoostingClassifier("exponential", radius=2.0, missing="learn"),
     L1BoostingClassifier("squared", alpha=0.02),
     L1BoostingClassifier(radius=2.0, max_depth=2),
-    L1BoostingRegressor("huber", radius=None, radii=[1.0, 4.0], n_folds=2),
 ])  # fmt: skip
 def test_scikit_learns_checks_pass(estimator, first):
     assert_checks_pass(estimator, others=first)
