@@ -7,6 +7,8 @@
               explicit matrix; peak memory of each beyond X in a second run
     simplex   1,000 knots of the absolute loss over 500 rows and 496 stumps, beside scipy's linprog
               (HiGHS) at one penalty
+    ball      L1BoostingClassifier on 100,000 x 28 rows, at most 500 rounds, beside 500 stumps of
+              BoostingClassifier; the radius by 5 folds over 10 radii, beside one fit at that radius
 
 Processor time of all threads, so set OPENBLAS_NUM_THREADS=1 where others are busy: threads of BLAS
 that wait count too. Contestants run in turn, the least of several runs. Prints a table.
@@ -26,7 +28,12 @@ from sklearn.base import clone
 from sklearn.linear_model import lars_path
 
 from bench.markdown import seconds, table
-from ensemble_gpu import L2BoostRegressor, regularization_path
+from ensemble_gpu import (
+    BoostingClassifier,
+    L1BoostingClassifier,
+    L2BoostRegressor,
+    regularization_path,
+)
 from ensemble_gpu.smoothers import KernelRidge, Linear
 
 Line = list[str]
@@ -171,7 +178,28 @@ def _peak(work: Callable[[], Any]) -> int:
     return peak
 
 
-PARTS = {"columns": columns, "kernel": kernel, "path": path, "simplex": simplex}
+def ball(repeats: int) -> list[Line]:
+    rng = np.random.default_rng(0)
+    n = 100_000
+    X = rng.normal(size=(n, 28))
+    f = X[:, 0] + np.sin(2.0 * X[:, 1]) + X[:, 2] * X[:, 2] - 1.0 + X[:, 3] * X[:, 4]
+    y = (f + rng.normal(size=n) > 0.0).astype(np.int64)
+    stumps = BoostingClassifier(max_depth=1, n_estimators=500, early_stopping=False, n_jobs=1)
+    ours = L1BoostingClassifier(radius=20.0, n_jobs=1).fit(X, y)
+    stumps.fit(X, y)
+    title = (
+        f"ball of radius 20: {ours.n_iter_} of 500 rounds, {ours.n_estimators_} stumps, gap "
+        f"{ours.gap_[-1] / ours.loss_[-1]:.1e} R; 500 boosted stumps"
+    )
+    lines = [_contest(title, lambda: ours.fit(X, y), lambda: stumps.fit(X, y), repeats)]
+    chosen = L1BoostingClassifier(radius="cv", n_jobs=1).fit(X, y)
+    one = L1BoostingClassifier(radius=chosen.radius_, n_jobs=1)
+    tried = len(chosen.cv_.radii)
+    title = f"one fit; radius by 5 folds, {tried} of 10 radii: {chosen.radius_:g}"
+    return [*lines, _contest(title, lambda: one.fit(X, y), lambda: chosen.fit(X, y), 1)]
+
+
+PARTS = {"columns": columns, "kernel": kernel, "path": path, "simplex": simplex, "ball": ball}
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
+    from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
+    from ensemble_gpu.l1.radius import consistent_radius
     from ensemble_gpu.linear.classifier import LinearClassifier
     from ensemble_gpu.linear.ridge import RidgeRegressor
     from ensemble_gpu.model.additive import AdditiveModel
@@ -42,6 +44,8 @@ _HOME = {
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
+    "L1BoostingClassifier": "ensemble_gpu.l1.estimators",
+    "L1BoostingRegressor": "ensemble_gpu.l1.estimators",
     "L2BoostRegressor": "ensemble_gpu.smoothers.l2boost",
     "LinearClassifier": "ensemble_gpu.linear.classifier",
     "NeighboursClassifier": "ensemble_gpu.neighbours.estimators",
@@ -53,6 +57,7 @@ _HOME = {
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
     "RoundInfo": "ensemble_gpu.boosting.watching",
     "TqdmBar": "ensemble_gpu.boosting.watching",
+    "consistent_radius": "ensemble_gpu.l1.radius",
     "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
@@ -73,6 +78,8 @@ __all__ = [
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
+    "L1BoostingClassifier",
+    "L1BoostingRegressor",
     "L2BoostRegressor",
     "LinearClassifier",
     "NeighboursClassifier",
@@ -85,6 +92,7 @@ __all__ = [
     "RoundInfo",
     "TqdmBar",
     "__version__",
+    "consistent_radius",
     "cross_validate",
     "export_text",
     "impurity",

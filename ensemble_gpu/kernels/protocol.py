@@ -369,6 +369,13 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
+    def add_tables(self, F: Any, codes: Codes, used: np.ndarray, tables: np.ndarray) -> Any:
+        """F[output, row] + sum over the used features f of tables[output, f, code of the row].
+
+        The tables of other features hold zeros. All are such that sums are exact in any order.
+        """
+        ...
+
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         """loss.derivatives(y, F), by a kernel with the same bits where there is one."""
         ...

@@ -166,6 +166,20 @@ def test_move_adds_the_value_of_the_leaf(name, bins, missing_leaf):
     np.testing.assert_array_equal(F, before)  # not in place
 
 
+@pytest.mark.parametrize("bins", [5, 300])
+def test_tables_are_added_at_the_codes_of_the_used_features(name, bins):
+    at = running(name, 5000, 11, bins)
+    rng = np.random.default_rng(6)
+    F, tables = rng.integers(-99, 99, (2, 5000)) / 8.0, np.zeros((2, 11, at.width))
+    used = np.array([0, 3, 9])
+    tables[:, used] = rng.integers(-99, 99, (2, 3, at.width)) / 8.0
+    before = F.copy()
+    found = at.engine.add_tables(F, at.encoded, used, tables)
+    truth = before + sum(tables[:, f, at.codes[:, f]] for f in used)
+    np.testing.assert_array_equal(found, truth)
+    np.testing.assert_array_equal(F, before)  # not in place
+
+
 def test_pack_rounds_half_to_even_and_keeps_both_halves(name):
     at = running(name, 3, 1, 2)
     s = np.array([[0.5, 1.5, -0.5, -1.5, 2.5, -2.5, TOP, -TOP, 0.0, -1.0]]) * 0.25

@@ -25,6 +25,7 @@ from ensemble_gpu.kernels.cpu import (
     requantise,
     residuals,
     rowwise,
+    tabled,
     walk,
     wide_pairs,
 )
@@ -195,6 +196,14 @@ class CpuEngine:
     ) -> np.ndarray:
         out = np.empty_like(F) if out is None else out
         rowwise.move(F, column, cut.bin, cut.missing_code, cut.missing_leaf, values, out)
+        return out
+
+    def add_tables(
+        self, F: np.ndarray, codes: Codes, used: np.ndarray, tables: np.ndarray
+    ) -> np.ndarray:
+        out = np.empty_like(F)
+        run = self.run.limited_to(F.size * len(used), CELLS_PER_THREAD)
+        run.call(tabled.add_tables, codes.data, F, used, np.ascontiguousarray(tables), out)
         return out
 
     def derivatives(self, loss: Any, y: np.ndarray, F: np.ndarray) -> tuple[Any, Any]:

@@ -255,6 +255,10 @@ class CudaEngine:
             )  # fmt: skip
             return out
 
+    def add_tables(self, F: Any, codes: Codes, used: np.ndarray, tables: np.ndarray) -> Any:
+        with self.device.active(f"outputs {tuple(F.shape)}", 16 * math.prod(F.shape)):
+            return arraywise.add_tables(self, F, codes, used, tables)
+
     def pack(self, g: Any, h: Any, unit_g: float, unit_h: float, out: Any = None) -> Any:
         device, xp = self.device, self.where.xp
         with device.active(f"packed gradients {tuple(g.shape)}", 8 * math.prod(g.shape)):

@@ -200,6 +200,9 @@ class ReferenceEngine:
     def move(self, F: Any, column: Any, cut: Cut, values: np.ndarray, out: Any = None) -> Any:
         return rowwise.move(F, column, cut, values, self.where)
 
+    def add_tables(self, F: Any, codes: Codes, used: np.ndarray, tables: np.ndarray) -> Any:
+        return rowwise.add_tables(self, F, codes, used, tables)
+
     def derivatives(self, loss: Any, y: Any, F: Any) -> tuple[Any, Any]:
         return loss.derivatives(y, F)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.host.hashing import STEP
-from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Cut
+from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, Codes, Cut
 
 
 def move(F: Any, column: Any, cut: Cut, values: np.ndarray, where: Where) -> Any:
@@ -21,6 +21,16 @@ def move(F: Any, column: Any, cut: Cut, values: np.ndarray, where: Where) -> Any
         added = xp.where(missing, leaf[cut.missing_leaf], xp.where(left, leaf[LEFT], leaf[RIGHT]))
         planes.append(F[k, :] + added)
     return xp.stack(planes)
+
+
+def add_tables(engine: Any, F: Any, codes: Codes, used: np.ndarray, tables: np.ndarray) -> Any:
+    """F[output, row] + sum over the used features f of tables[output, f, code of the row]."""
+    where, xp = engine.where, engine.where.xp
+    for f in used.tolist():
+        column = xp.astype(engine.column(codes, f), xp.int64, copy=False)
+        added = [xp.take(where.put(tables[k, f]), column) for k in range(F.shape[0])]
+        F = F + xp.stack(added)
+    return F
 
 
 def pack(s: Any, h: Any, unit_s: float, unit_h: float, where: Where) -> Any:
