@@ -2,33 +2,37 @@
 
 A metric is a function(y, prediction, weights) -> float of arrays of one namespace and device;
 `weights` is None or [n]. For classes y is the index of each row's class and the prediction are
-probabilities [n, K]; for numbers both are [n].
+probabilities [n, K]; for numbers both are [n]. Those of rankings take the queries besides:
+function(y, scores, weights, groups).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ensemble_gpu.metrics import by_query as queries
 from ensemble_gpu.metrics import classification as classes
 from ensemble_gpu.metrics import regression as numbers
 
-CLASSIFICATION, REGRESSION = "classification", "regression"
+CLASSIFICATION, REGRESSION, RANKING = "classification", "regression", "ranking"
 
 
 @dataclass(frozen=True)
 class Metric:
     """A named function with its direction; one that `ranks` also takes scores [n] of two classes.
 
-    Scores tell rows apart whose probabilities round to the same number.
+    Scores tell rows apart whose probabilities round to the same number. `up_to`: the function of
+    the first k ranks, for names such as "ndcg@5".
     """
 
     name: str
-    function: Callable[[Any, Any, Any], float]
+    function: Callable[..., float]
     greater_is_better: bool = False
     ranks: bool = False
+    up_to: Callable[[int], Callable[..., float]] | None = None
 
 
 def _table(*metrics: Metric) -> dict[str, Metric]:
@@ -57,7 +61,18 @@ METRICS: dict[str, dict[str, Metric]] = {
         Metric("r2", numbers.r2, greater_is_better=True),
         Metric("poisson_deviance", numbers.poisson_deviance),
     ),
-}
+    RANKING: _table(
+        Metric("ndcg", queries.ndcg(), greater_is_better=True, up_to=queries.ndcg),
+        Metric(
+            "map", queries.average_precision(), greater_is_better=True,
+            up_to=queries.average_precision,
+        ),
+        Metric(
+            "mrr", queries.reciprocal_rank(), greater_is_better=True, up_to=queries.reciprocal_rank
+        ),
+        Metric("pairwise_error", queries.pairwise_error),
+    ),
+}  # fmt: skip
 # What scikit-learn, LightGBM and XGBoost call them.
 ALIASES: dict[str, dict[str, str]] = {
     CLASSIFICATION: {
@@ -84,13 +99,21 @@ ALIASES: dict[str, dict[str, str]] = {
         "mean_absolute_percentage_error": "mape",
         "mean_poisson_deviance": "poisson_deviance",
     },
+    RANKING: {
+        "average_precision": "map",
+        "average_precision_by_query": "map",
+        "reciprocal_rank": "mrr",
+    },
 }
 
 
 def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
     """The metric of a name or alias; `others` are names that the caller knows besides."""
     named, aliases = METRICS[task], ALIASES[task]
-    found = named.get(aliases.get(name, name))
+    bare, at, ranks = name.partition("@")
+    found = named.get(aliases.get(bare, bare))
+    if found is not None and at:
+        found = _up_to(found, ranks)
     if found is None:
         allowed = ", ".join(map(repr, [*others, *named]))
         also = ", ".join(f"{alias!r} ({own!r})" for alias, own in aliases.items())
@@ -99,6 +122,13 @@ def metric_named(name: str, task: str, others: tuple[str, ...] = ()) -> Metric:
             f"float; got {name!r}. Aliases: {also}."
         )
     return found
+
+
+def _up_to(metric: Metric, ranks: str) -> Metric | None:
+    """The metric of the first ranks: "ndcg@5"."""
+    if metric.up_to is None or not ranks.isdecimal() or int(ranks) < 1:
+        return None
+    return replace(metric, name=f"{metric.name}@{int(ranks)}", function=metric.up_to(int(ranks)))
 
 
 def metric_value(answer: Any) -> float:

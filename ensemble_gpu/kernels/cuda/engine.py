@@ -60,9 +60,11 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
+from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.answers import quantised
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
+from ensemble_gpu.kernels.reference.ranking import ordered_weights
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
@@ -223,6 +225,11 @@ class CudaEngine:
 
     def gradient_pass(self, work: GradientPass) -> None:
         return None
+
+    def ordered_weights(
+        self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
+    ) -> np.ndarray:
+        return ordered_weights(self, weights, codes, has_missing)
 
     def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
         with self.device.active("a draw of rows", 24 * numbers.shape[0]):
