@@ -289,20 +289,31 @@ class QueryLambda(QueryLogistic):
         return delta
 
     def value(self, y: Any, F: Any) -> Any:
-        """1 - NDCG of all rows, the same for every row."""
-        queries, ranks = self.queries, self.ranks
-        where = queries.where
-        place = where.host(self._places(F))
-        rows = np.repeat(ranks.gains, np.diff(queries.starts)) * ranks.discounts[place]
-        dcg = np.add.reduceat(rows, queries.row_starts[:-1])
-        judged = ranks.best > 0.0
-        whole = np.add.reduceat(
-            np.repeat(ranks.gains, np.diff(queries.starts))
-            * ranks.discounts[_ideal_places(queries)],
-            queries.row_starts[:-1],
-        )
-        mean = float(np.mean(dcg[judged] / whole[judged])) if judged.any() else 1.0
+        """1 - NDCG of all rows, the same for every row; equal scores share their discounts."""
+        queries, where = self.queries, self.queries.where
+        gains = np.repeat(self.ranks.gains, np.diff(queries.starts))
+        first = queries.row_starts[:-1]
+        best = np.add.reduceat(gains * self.ranks.discounts[_ideal_places(queries)], first)
+        dcg = np.add.reduceat(gains * self._shared_discounts(F), first)
+        judged = best > 0.0
+        mean = float(np.mean(dcg[judged] / best[judged])) if judged.any() else 1.0
         return where.xp.zeros_like(F) + (1.0 - mean)
+
+    def _shared_discounts(self, F: Any) -> np.ndarray:
+        """The mean discount of the ranks of all rows of a query with the score of the row."""
+        queries, where = self.queries, self.queries.where
+        query = where.host(queries.query)
+        at = queries.row_starts[query] + where.host(self._places(F))
+        order = np.empty_like(at)
+        order[at] = np.arange(len(at))
+        sorted_F = where.host(F)[order]
+        new = np.ones(len(at), dtype=bool)
+        new[1:] = (query[1:] != query[:-1]) | (sorted_F[1:] != sorted_F[:-1])
+        starts = np.flatnonzero(new)
+        discounts = self.ranks.discounts[np.arange(len(at)) - queries.row_starts[query]]
+        sizes = np.diff([*starts, len(at)])
+        mean = np.repeat(np.add.reduceat(discounts, starts) / sizes, sizes)
+        return mean[at]
 
 
 def _ideal_places(queries: Queries) -> np.ndarray:

@@ -9,13 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from ensemble_gpu.estimators.reading import shared_bins
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION
+from ensemble_gpu.metrics import CLASSIFICATION
 from ensemble_gpu.plotting.axes import BLUE, GREY, axes_or_new, tidy
-from ensemble_gpu.selection.judging import Held, Judge, judges, outcomes, read_held, values
-from ensemble_gpu.selection.splits import Fold, make_folds, take_rows
+from ensemble_gpu.selection.judging import (
+    Held,
+    Judge,
+    judges,
+    outcomes,
+    read_held,
+    task_of,
+    values,
+)
+from ensemble_gpu.selection.splits import Fold, make_folds
 
 BINS = ("shared", "fold")
 
@@ -127,6 +135,7 @@ def cross_validate(
     y: Any,
     *,
     sample_weight: Any = None,
+    qid: Any = None,
     cv: Any = 5,
     groups: Any = None,
     metrics: Any = None,
@@ -144,16 +153,19 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : classifier or regressor of this package, or of scikit-learn; it is not changed
+    estimator : classifier, regressor or ranker of this package, or of scikit-learn; it is not
+        changed
     X, y : rows and targets, of any library and device that the estimator takes
-    sample_weight : weights of the rows, in training and in metrics
+    sample_weight : weights of the rows, in training and in metrics; of a ranker also of queries
+    qid : of a ranker: the query of each row. Queries are held out as a whole, unless `groups` says
+        what is
     cv : int, splitter of scikit-learn or list of (train, test) positions
         A number of folds: drawn by random_state, stratified by label for classifiers (and by
         groups). Repeated, time-ordered and leave-one-out folds are scikit-learn's RepeatedKFold,
         TimeSeriesSplit and LeaveOneOut.
     groups : label of the group of each row; groups are held out as a whole
     metrics : names (as of early stopping), callables metric(y, prediction) -> float, or a list
-        None: log-loss, or RMSE. The first decides.
+        None: log-loss, RMSE, or NDCG@10. The first decides.
     rounds : None, "all" or ascending list of int
         Numbers of rounds that are judged, of boosting. early_stopping is off then: the held-out
         rows choose the rounds. None: the whole model.
@@ -172,12 +184,13 @@ def cross_validate(
     """
     if bins not in BINS:
         raise ValueError(f"bins must be one of {BINS!r}; got {bins!r}.")
-    classifier = is_classifier(estimator)
-    judged = judges(metrics, CLASSIFICATION if classifier else REGRESSION)
-    held, classes = read_held(X, y, sample_weight, classifier)
+    task = task_of(estimator, qid)
+    judged = judges(metrics, task)
+    held, classes = read_held(X, y, sample_weight, task, qid)
     folds = make_folds(
-        cv, y, held.n, stratified=classifier, groups=groups, random_state=random_state
-    )
+        cv, y, held.n, stratified=task == CLASSIFICATION, groups=qid if groups is None else groups,
+        random_state=random_state,
+    )  # fmt: skip
     source = prepared(estimator, rounds)
     common = common_bins(source, held) if bins == "shared" else None
     return judged_folds(
@@ -261,17 +274,15 @@ def common_bins(source: Any, held: Held) -> Any:
     """Bins from all rows, where the estimator has any."""
     if not hasattr(source, "_sharing") or not hasattr(source, "max_bins"):
         return None
-    return shared_bins(clone(source), held.X, held.y, held.weights)
+    return shared_bins(clone(source), held.X, held.y, held.weights, held.qid)
 
 
 def fitted(source: Any, held: Held, fold: Fold, common: Any) -> Any:
     """A copy of the estimator, fitted to the fold's training rows."""
     model = clone(source)
-    part = (take_rows(array, fold.train) for array in (held.X, held.y, held.weights))
-    X, y, weights = part
-    more = {} if weights is None else {"sample_weight": weights}
+    part = held.take(fold.train)
     with nullcontext() if common is None else model._sharing(common):
-        return model.fit(X, y, **more)
+        return model.fit(part.X, part.y, **part.to_fit())
 
 
 def _wanted(rounds: Any, model: Any) -> list[int] | None:

@@ -94,7 +94,9 @@ def test_a_query_with_one_level_adds_nothing():
 
 
 def test_only_the_order_of_relevance_matters_to_pairs():
-    assert prints(ranker().fit(X, 10.0 * Y**3 - 7.0, qid=QID)) == prints(ranker().fit(X, Y, qid=QID))
+    assert prints(ranker().fit(X, 10.0 * Y**3 - 7.0, qid=QID)) == prints(
+        ranker().fit(X, Y, qid=QID)
+    )
 
 
 def test_pairs_of_the_queries_give_the_stumps_of_the_queries():

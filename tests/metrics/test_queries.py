@@ -16,7 +16,7 @@ SCORES = {"distinct": RNG.normal(size=120), "tied": RNG.integers(0, 4, 120).asty
 
 
 def by_query(function):
-    return np.mean([function(QID == q) for q in np.unique(QID)])
+    return np.mean([function(q == QID) for q in np.unique(QID)])
 
 
 @pytest.mark.parametrize("scores", SCORES.values(), ids=SCORES)
