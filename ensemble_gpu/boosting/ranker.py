@@ -118,7 +118,8 @@ class BoostedRanker(BoostedEstimator):
         if not kept.any():
             raise ValueError(
                 "y must hold two levels of relevance in at least one query (with weight > 0); in "
-                "every query of qid all rows have the same y, so that there is nothing to learn."
+                "every query of qid all rows have the same y, so that there is nothing to learn: "
+                f"n_samples = {len(kept)}."
             )
         return reading if kept.all() else replace(reading, keep=where.put(kept))
 

@@ -58,8 +58,10 @@ def read_weights(
 
     Where there are as many rows as groups, they are of rows.
     """
-    shape = None if weights is None else np.shape(weights)
-    if shape is None or len(shape) != 1 or shape[0] == n_rows or shape[0] != n_groups:
+    shape = getattr(weights, "shape", None)
+    if shape is None and hasattr(weights, "__len__"):
+        shape = (len(weights),)
+    if n_groups == n_rows or shape is None or tuple(shape) != (n_groups,):
         return check_weights(weights, n_rows, where, name), None
     of_groups = check_weights(weights, n_groups, where, name)
     return None, where.host(of_groups)
