@@ -19,7 +19,7 @@ BAGGING = ["BaggingClassifier", "BaggingRegressor"]
 ESTIMATORS = [*BOOSTING, *FORESTS, *TREES, *BAGGING]
 OTHERS = [
     "AdditiveModel", "Forest", "ProgressBar", "RoundInfo", "TqdmBar", "export_text", "plot_tree",
-    "use_engine", "cross_validate", "tune",
+    "use_engine", "cross_validate", "tune", "BoostingRanker",
 ]  # fmt: skip
 
 

@@ -87,8 +87,9 @@ class Evaluation:
     ) -> None:  # fmt: skip
         self.estimator, self.metrics, self.plan, self.rows = estimator, metrics, plan, rows
         self.where, self.home = where, home
+        self.queries = () if rows.groups is None else (rows.groups,)
         watched = getattr(plan.loss, "watched", None)
-        self.loss = watched and watched(rows.target, rows.weights)
+        self.loss = watched and watched(rows.target, rows.weights, *self.queries)
 
     def __call__(self, F: Any) -> list[float]:
         one = F.shape[1] == 1
@@ -102,11 +103,13 @@ class Evaluation:
             return self.loss(F) if self.loss else self.plan.loss(F, target, weights)
         if isinstance(source, Metric):
             scores = F[:, 0] if metric.ranks and F.shape[1] == 1 else prediction
-            return source.function(target, scores, weights)
+            return source.function(target, scores, weights, *self.queries)
         # copies: the user's function may keep or change them, and torch warns of read-only views
         hand_over = self.home.hand_over
         truth = self.estimator._metric_truth(target, self.where)
         more = {} if weights is None else {"sample_weight": hand_over(_copy(weights))}
+        for groups in self.queries:
+            more["qid"] = hand_over(_copy(groups.index))
         return metric_value(source(hand_over(_copy(truth)), hand_over(_copy(prediction)), **more))
 
 
@@ -124,7 +127,14 @@ class GivenSet:
     rows: GivenRows
 
 
-def given_sets(eval_set: Any, eval_names: Any, short: GivenRows) -> list[GivenSet]:
+# The parts of a set in `eval_set`, the last two of which may be left out; those of a ranking.
+PARTS = ("X", "y", "sample_weight", "init_score")
+QUERY_PARTS = ("X", "y", "qid", "sample_weight", "init_score")
+
+
+def given_sets(
+    eval_set: Any, eval_names: Any, short: GivenRows, parts: tuple[str, ...] = PARTS
+) -> list[GivenSet]:
     """The sets of `fit`: `eval_set`, or `short`, that is X_val, y_val and what belongs to them."""
     if eval_set is None:
         if eval_names is not None:
@@ -140,27 +150,30 @@ def given_sets(eval_set: Any, eval_names: Any, short: GivenRows) -> list[GivenSe
     short.check_nothing_given()
     if not isinstance(eval_set, list | tuple) or not eval_set:
         raise TypeError(
-            "eval_set must be a list of tuples (X, y), (X, y, sample_weight) or (X, y, "
-            f"sample_weight, init_score); got {_brief(eval_set)}."
+            f"eval_set must be a list of tuples {_forms(parts)}; got {_brief(eval_set)}."
         )
     names = _names(eval_names, len(eval_set))
     return [
-        GivenSet(name, _given_rows(one, i))
+        GivenSet(name, _given_rows(one, i, parts))
         for i, (name, one) in enumerate(zip(names, eval_set, strict=True))
     ]
 
 
-def _given_rows(one: Any, i: int) -> GivenRows:
-    if not isinstance(one, list | tuple) or not 2 <= len(one) <= 4:
-        raise TypeError(
-            f"eval_set[{i}] must be a tuple (X, y), (X, y, sample_weight) or (X, y, sample_weight, "
-            f"init_score); got {_brief(one)}."
-        )
+def _forms(parts: tuple[str, ...]) -> str:
+    """(X, y), (X, y, sample_weight) or (X, y, sample_weight, init_score)."""
+    *first, last = [f"({', '.join(parts[:n])})" for n in range(len(parts) - 2, len(parts) + 1)]
+    return f"{', '.join(first)} or {last}"
+
+
+def _given_rows(one: Any, i: int, parts: tuple[str, ...]) -> GivenRows:
+    if not isinstance(one, list | tuple) or not len(parts) - 2 <= len(one) <= len(parts):
+        raise TypeError(f"eval_set[{i}] must be a tuple {_forms(parts)}; got {_brief(one)}.")
     if one[0] is None:
         raise ValueError(f"eval_set[{i}][0] must be the features of the rows; got None.")
-    X, y, weights, init_score = [*one, None, None][:4]
-    names = tuple(f"eval_set[{i}][{j}]" for j in range(4))
-    return GivenRows(X, y, weights, init_score, names)
+    given = dict(zip(parts, [*one, None, None], strict=False))
+    called = {part: f"eval_set[{i}][{j}]" for j, part in enumerate(parts)}
+    order = (*PARTS, "qid")
+    return GivenRows(**given, names=tuple(called.get(part, "") for part in order))
 
 
 def _names(given: Any, n_sets: int) -> list[str]:

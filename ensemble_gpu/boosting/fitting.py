@@ -12,7 +12,13 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
 from ensemble_gpu.boosting.checking import CheckedRounds
-from ensemble_gpu.boosting.evaluation import VALIDATION, GivenSet, given_sets
+from ensemble_gpu.boosting.evaluation import (
+    PARTS,
+    QUERY_PARTS,
+    VALIDATION,
+    GivenSet,
+    given_sets,
+)
 from ensemble_gpu.boosting.loop import Resumed, Trace, boost
 from ensemble_gpu.boosting.rows import hold_out
 from ensemble_gpu.boosting.staged import StagedEstimator
@@ -24,6 +30,7 @@ from ensemble_gpu.boosting.with_estimator import TakesEstimator
 from ensemble_gpu.data.rows import Binned, Rows
 from ensemble_gpu.estimators.reading import (
     GivenRows,
+    Reading,
     TrainingData,
     encoded_by,
     read,
@@ -44,8 +51,9 @@ class Given:
     y: Any
     sample_weight: Any
     init_score: Any
-    sets: list[GivenSet]
     stop_on: Any
+    qid: Any = None
+    sets: Sequence[GivenSet] = ()
 
 
 class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
@@ -55,6 +63,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     _run: Run | None
     # Which quantile the metric "quantile_loss" is about; None: the median.
     _quantile: float | None = None
+    # Whether rows are compared within queries: validation rows have them too.
+    _needs_queries = False
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """(target, weights) of the training rows, validated; sets what predictions need."""
@@ -131,15 +141,32 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         -------
         self
         """
+        short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
+        given = Given(X, y, sample_weight, init_score, stop_on)
+        return self._fit_given(given, eval_set, eval_names, short)
+
+    def _fit_given(self, given: Given, eval_set: Any, eval_names: Any, short: GivenRows) -> Any:
+        """`fit`, whatever its signature; the validation sets are `eval_set`, or `short`."""
         with self._fitting():
             self._check_parameters()
-            short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
-            sets = given_sets(eval_set, eval_names, short)
+            parts = QUERY_PARTS if self._needs_queries else PARTS
+            sets = given_sets(eval_set, eval_names, short, parts)
             run = self._earlier()
             self._forget()
-            with gpu.current(locate(X), "boosting"), self._drawing(run) as random_state:
-                self._fit(Given(X, y, sample_weight, init_score, sets, stop_on), run, random_state)
+            with gpu.current(locate(given.X), "boosting"), self._drawing(run) as random_state:
+                self._fit(replace(given, sets=sets), run, random_state)
         return self
+
+    def _pairs_only(self, reading: Reading) -> Reading:
+        """The rows to learn from: of a ranking those that can be compared with others."""
+        return reading
+
+    def _hold_out(self, reading: Reading) -> tuple[Rows, Rows, Any]:
+        """Validation rows; all rows, and the mask of those left for training."""
+        return hold_out(
+            reading.rows, self._n_strata(), self.validation_fraction, self.random_state,
+            reading.where,
+        )  # fmt: skip
 
     def _earlier(self) -> Run | None:
         """The run that this fit is to continue."""
@@ -175,7 +202,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         return {}
 
     def _fit(self, given: Given, run: Run | None, random_state: Any) -> None:
-        reading = read(self, given.X, given.y, given.sample_weight, given.init_score)
+        reading = read(self, given.X, given.y, given.sample_weight, given.init_score, given.qid)
+        reading = self._pairs_only(reading)
         held_out = {one.name: read_validation(self, one.rows, reading) for one in given.sets}
         engine, home = engine_for(reading.where, self.n_jobs), reading.home
         reading = reading.seen_by(engine)
@@ -183,9 +211,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         held_out = {name: rows.seen_by(engine) for name, rows in held_out.items()}
         self._decide_rounds(reading.rows.X.shape[0])
         if self._stops_early and not held_out:
-            held_out[VALIDATION], rows, keep = hold_out(
-                reading.rows, self._n_strata(), self.validation_fraction, self.random_state, where
-            )
+            held_out[VALIDATION], rows, keep = self._hold_out(reading)
             reading = replace(reading, rows=rows, keep=keep)
         data = training_data(reading, engine, self.max_bins)
         del reading  # features that were converted or moved are free again once they are encoded

@@ -9,6 +9,7 @@ own (boosting/plans.py). The numbers were found on the tuning sets of bench/qual
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -214,13 +215,19 @@ PARAMETERS = """
     """
 
 
-def described(**more: Any) -> str:
-    """The part of an estimator's docstring that is about these parameters, and attributes."""
+def described(without: tuple[str, ...] = (), **more: Any) -> str:
+    """The part of an estimator's docstring that is about these parameters, and attributes.
+
+    `without` those that it does not have.
+    """
     rounds = {
         "rounds": ROUNDS, "cap": MOST_ROUNDS, "path": PATH, "least_rate": LEAST_RATE,
         "most_rate": MOST_RATE, "auto": AUTO_ROWS,
     }  # fmt: skip
-    return PARAMETERS.format(**rounds, **asdict(OF_TREES), **more)
+    text = PARAMETERS.format(**rounds, **asdict(OF_TREES), **more)
+    for name in without:
+        text = re.sub(rf"\n    {name} :.*?(?=\n    \w)", "", text, flags=re.DOTALL)
+    return text
 
 
 def usual_weight(weights: np.ndarray | None) -> float:
@@ -373,11 +380,17 @@ class GradientBoosting(BoostedEstimator):
         return step
 
     def _given_plan(
-        self, data: TrainingData, loss: Loss, planner: Planner, n_outputs: int, form: str = AUTO
+        self,
+        data: TrainingData,
+        loss: Loss,
+        planner: Planner,
+        n_outputs: int,
+        form: str = AUTO,
+        keyed: bool = False,
     ) -> Plan:
         """What the loop runs on where `estimator` is the weak learner."""
         descent = self._descent(data, loss, votes=False)
-        rows = data.ordered(keyed=descent.subsample < 1.0)
+        rows = data.ordered(keyed=keyed or descent.subsample < 1.0)
         learner = learner_of(self, data, descent, n_outputs, form)
         if isinstance(learner, Directions):
             check_step_of_others(self)

@@ -66,6 +66,9 @@ class Gradients:
         return np.rint(values / self.quantum) * self.quantum
 
     def by_block(self, function: Callable[[slice], Any]) -> list[Any]:
+        """The function of blocks of rows; of all of them, where rows depend on each other."""
+        if not self.problem.loss.by_row:
+            return [function(slice(0, self.n_rows))]
         return self.engine.by_block(function, self.n_rows)
 
     def _stored(self, whole: Any, rows: slice, value: Any, place: Any) -> Any:

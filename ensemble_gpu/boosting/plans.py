@@ -242,7 +242,7 @@ def classification_plan(
     rows = replace(rows, target=target)
     n_outputs = n_classes if n_classes > 2 else 1
     mean_loss = mean_class_loss(loss, n_classes, where)
-    return _plan(rows, loss, n_outputs, 1.0, descent, learner, mean_loss)
+    return descent_plan(rows, loss, n_outputs, 1.0, descent, learner, mean_loss)
 
 
 def mean_class_loss(loss: Loss, n_classes: int, where: Where) -> MeanLoss:
@@ -274,7 +274,7 @@ def regression_plan(
         return _mean_loss(loss, _for_outputs(y, loss, where), F, weights, where)
 
     rows = replace(rows, target=_for_outputs(rows.target, loss, engine.where))
-    return _plan(rows, loss, loss.n_outputs, scale, descent, learner, mean_loss)
+    return descent_plan(rows, loss, loss.n_outputs, scale, descent, learner, mean_loss)
 
 
 def _for_outputs(y: Any, loss: Loss, where: Where) -> Any:
@@ -293,7 +293,7 @@ def gradient_learner(binned: Binned, descent: DescentParameters) -> GradientLear
     return learner if descent.n_learners == 1 else each_output(learner, descent.n_learners)
 
 
-def _plan(
+def descent_plan(
     rows: OrderedRows,
     loss: Loss,
     n_outputs: int,

@@ -112,10 +112,14 @@ def state_of(random_state: Any) -> Any:
 
 
 def checksum(data: TrainingData, plan: Plan) -> int:
-    """Of target, weights, offset, which rows take part, and their bins."""
+    """Of target, weights, offset, groups, which rows take part, and their bins."""
     rows, found = data.rows, 0
-    arrays = [data.where.host(a) for a in (rows.target, rows.weights, rows.offset, data.keep)
+    groups = None if rows.groups is None else rows.groups.index
+    arrays = [data.where.host(a)
+              for a in (rows.target, rows.weights, rows.offset, data.keep, groups)
               if a is not None]  # fmt: skip
+    if rows.groups is not None and rows.groups.weights is not None:
+        arrays.append(rows.groups.weights)
     matrix = getattr(plan.learner, "matrix", None)
     if matrix is not None:
         arrays += [*matrix.edges, matrix.codes.counts]

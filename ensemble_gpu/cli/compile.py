@@ -23,7 +23,7 @@ import numpy as np
 
 import ensemble_gpu
 from ensemble_gpu.learners import HalfSpaces, Pool, Rectangles
-from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from ensemble_gpu.losses import CLASSIFICATION, RANKING, REGRESSION
 
 N_ROWS, N_FEATURES = 2_500, 12
 # So many that gradients are packed in pairs.
@@ -54,6 +54,7 @@ ESTIMATORS = (
     "AdaBoostClassifier",
     "BoostingClassifier",
     "BoostingRegressor",
+    "BoostingRanker",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "RandomForestClassifier",
@@ -62,10 +63,12 @@ ESTIMATORS = (
     "BaggingRegressor",
 )
 
+RANKER = "BoostingRanker"
+
 
 @dataclass(frozen=True)
 class Case:
-    """A fit and its predictions. `classes` = 0: regression."""
+    """A fit and its predictions. `classes` = 0: regression; of a ranker they are levels."""
 
     estimator: str
     classes: int
@@ -90,7 +93,8 @@ class Case:
         model = getattr(ensemble_gpu, self.estimator)(**self.parameters)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model.fit(X, y, sample_weight=weight)
+            queries = {"qid": np.arange(n) // 25} if self.estimator == RANKER else {}
+            model.fit(X, y, sample_weight=weight, **queries)
             for rows in (X, X[:1]):
                 model.predict(rows)
 
@@ -105,14 +109,25 @@ def cases(estimators: Sequence[str]) -> list[Case]:
 def _cases(name: str) -> Iterator[Case]:
     """The fits of one estimator, the commonest first."""
     few: Parameters = {} if name.startswith("DecisionTree") else {"n_estimators": 3}
-    classes = (2, 3) if name.endswith("Classifier") else (0,)
+    classes = (2, 3) if name.endswith("Classifier") else (3,) if name == RANKER else (0,)
     for (dtype, order), k in product(LAYOUTS, classes):
         yield Case(name, k, few, dtype, order)
     for k in classes:
         yield from _variants(name, k, few)
 
 
+def _ranker_variants(k: int, few: Parameters) -> Iterator[Case]:
+    for loss, shape, n_rows in product(RANKING, (STUMP, WHOLE), (N_ROWS, MANY_ROWS)):
+        yield Case(RANKER, k, {**few, "loss": loss, **shape}, n_rows=n_rows)
+    for missing, weights in product((False, True), (False, True)):
+        for variant in ("gradient", "rankboost"):
+            yield Case(RANKER, k, {**few, "variant": variant}, missing=missing, weights=weights)
+
+
 def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
+    if name == RANKER:
+        yield from _ranker_variants(k, few)
+        return
     if name.startswith("Bagging"):
         yield Case(name, k, {**few, "oob_score": True, "bootstrap_features": True})
         yield Case(name, k, few, weights=True)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
+from ensemble_gpu.data.groups import Groups
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
 from ensemble_gpu.kernels.protocol import Engine, Layout
@@ -21,13 +22,15 @@ class Rows:
     """Validated rows on one device: features, label index or target, weights (None: all equal).
 
     `offset` [rows, outputs] is what is added to the outputs of boosting (None: nothing).
-    X is an array, or a sparse matrix on the host (arrays/sparse.py).
+    X is an array, or a sparse matrix on the host (arrays/sparse.py). `groups` are the queries of a
+    ranking (None: there are none).
     """
 
     X: Any
     target: Any
     weights: Any | None
     offset: Any | None = None
+    groups: Groups | None = None
 
     def seen_by(self, engine: Engine) -> Rows:
         """The same memory, as arrays that the engine takes."""
@@ -35,7 +38,10 @@ class Rows:
             None if a is None else engine.view(a) for a in (self.weights, self.offset)
         )
         X = self.X if is_sparse(self.X) else engine.view(self.X)
-        return Rows(X, engine.view(self.target), weights, offset)
+        groups = self.groups
+        if groups is not None:
+            groups = replace(groups, index=engine.view(groups.index))
+        return Rows(X, engine.view(self.target), weights, offset, groups)
 
     def take(self, at: Any) -> Rows:
         """The rows at the given positions."""
@@ -43,7 +49,8 @@ class Rows:
         weights, offset = (
             None if a is None else xp.take(a, at, axis=0) for a in (self.weights, self.offset)
         )
-        return Rows(take_rows(self.X, at), xp.take(self.target, at), weights, offset)
+        groups = None if self.groups is None else self.groups.taken(at)
+        return Rows(take_rows(self.X, at), xp.take(self.target, at), weights, offset, groups)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +59,8 @@ class OrderedRows:
 
     `order` are their positions among those that were given (None: all of them, as given). Target,
     weights (None: all equal) and offset (None: none) belong to the ordered rows, in the engine's
-    namespace. `keys` (data/keys.py) are theirs too, on the host, where draws need them.
+    namespace. `keys` (data/keys.py) are theirs too, on the host, where draws need them. Rows of
+    `groups` are in order of group, and of target within it.
     """
 
     engine: Engine
@@ -61,6 +69,7 @@ class OrderedRows:
     order: Any | None
     offset: Any | None = None
     keys: np.ndarray | None = None
+    groups: Groups | None = None
 
     @property
     def n_rows(self) -> int:
@@ -130,7 +139,7 @@ def bin_by(
     keyed: bool = False,
 ) -> Binned:
     """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
-    order, starts = _order(rows.target, keep, n_ranges, locate(rows.X))
+    order, starts = _order(rows, keep, n_ranges)
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
     return Binned(
         matrix=made(order, layout), categories=categories, starts=starts,
@@ -142,7 +151,7 @@ def order_rows(engine: Engine, rows: Rows, keep: Any | None, *, keyed: bool) -> 
     """The rows that take part (None: all), as they were given, for learners with codes of their own
     or with none. `keyed`: with the rows' keys, for fits that draw rows.
     """
-    order, _ = _order(rows.target, keep, 1, locate(rows.X))
+    order, _ = _order(rows, keep, 1)
     return OrderedRows(**_ordered(engine, rows, order, keyed))
 
 
@@ -156,18 +165,35 @@ def _ordered(engine: Engine, rows: Rows, order: Any | None, keyed: bool) -> dict
         name: _in_order(getattr(rows, name), order, engine)
         for name in ("target", "weights", "offset")
     }
-    return {"engine": engine, "order": order, "keys": keys, **found}
+    groups = rows.groups
+    if groups is not None:
+        groups = replace(groups, index=_in_order(groups.index, order, engine))
+    return {"engine": engine, "order": order, "keys": keys, "groups": groups, **found}
+
+
+def positions(rows: Rows, keep: Any | None) -> Any | None:
+    """Of the rows that take part: as given (None: all), those of groups by group and target."""
+    xp = locate(rows.target).xp
+    at = None if keep is None else xp.nonzero(keep)[0]
+    if rows.groups is None:
+        return at
+    order = at
+    for key in (rows.target, rows.groups.index):
+        key = key if order is None else xp.take(key, order)
+        by_key = xp.argsort(key, stable=True)
+        order = by_key if order is None else xp.take(order, by_key)
+    return order
 
 
 def _order(
-    target: Any, keep: Any | None, n_ranges: int | None, where: Where
+    rows: Rows, keep: Any | None, n_ranges: int | None
 ) -> tuple[Any | None, np.ndarray | None]:
     """Positions of the rows that take part, and where each range begins."""
     if n_ranges is not None and n_ranges > 1:
-        by_class = sort_by_class(target, n_ranges, keep, where)
+        by_class = sort_by_class(rows.target, n_ranges, keep, locate(rows.X))
         return by_class.rows, by_class.starts
-    order = None if keep is None else where.xp.nonzero(keep)[0]
-    n_rows = target.shape[0] if order is None else order.shape[0]
+    order = positions(rows, keep)
+    n_rows = rows.target.shape[0] if order is None else order.shape[0]
     return order, None if n_ranges is None else np.array([0, n_rows])
 
 

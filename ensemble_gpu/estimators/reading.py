@@ -24,8 +24,17 @@ from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.data.bins import PartBins, PartTables, SharedBins
 from ensemble_gpu.data.categories import Categories, Chosen, learn
+from ensemble_gpu.data.groups import Groups, read_groups, read_weights
 from ensemble_gpu.data.matrix import BinnedMatrix
-from ensemble_gpu.data.rows import Binned, OrderedRows, Rows, bin_by, bin_rows, order_rows
+from ensemble_gpu.data.rows import (
+    Binned,
+    OrderedRows,
+    Rows,
+    bin_by,
+    bin_rows,
+    order_rows,
+    positions,
+)
 from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine, Layout
@@ -55,6 +64,8 @@ class Reader(Protocol):
 
 class ValidationReader(Reader, Protocol):
     """What it needs besides of an estimator that takes validation rows."""
+
+    _needs_queries: bool
 
     def _read_features_again(self, X: Any, chosen: Chosen, name: str) -> Any:
         """More rows as floats, once their columns are known to be those of `fit`."""
@@ -132,9 +143,8 @@ class TrainingData:
 
     def taking_part(self) -> Rows:
         """The rows that take part, with their features, in the order of `ordered`."""
-        if self.keep is None:
-            return self.rows
-        return self.rows.take(self.where.xp.nonzero(self.keep)[0])
+        at = positions(self.rows, self.keep)
+        return self.rows if at is None else self.rows.take(at)
 
 
 @dataclass(frozen=True)
@@ -145,11 +155,12 @@ class GivenRows:
     y: Any
     sample_weight: Any = None
     init_score: Any = None
-    names: tuple[str, ...] = ("X_val", "y_val", "sample_weight_val", "init_score_val")
+    qid: Any = None
+    names: tuple[str, ...] = ("X_val", "y_val", "sample_weight_val", "init_score_val", "qid_val")
 
     def check_nothing_given(self) -> None:
         """Raise where something belongs to an X that is None."""
-        parts = (self.y, self.sample_weight, self.init_score)
+        parts = (self.y, self.sample_weight, self.init_score, self.qid)
         for part, name in zip(parts, self.names[1:], strict=True):
             if part is not None:
                 raise ValueError(
@@ -157,26 +168,50 @@ class GivenRows:
                 )
 
 
-def read(estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any = None) -> Reading:
-    """Training rows; those of weight zero take no part. An init_score is for a ValidationReader."""
+def read(
+    estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any = None, qid: Any = None
+) -> Reading:
+    """Training rows; those of weight zero take no part. An init_score is for a ValidationReader,
+    queries are for a ranking.
+    """
     home = locate(X)
-    X, y, w, offset = _arrived(
-        estimator.device, home, X=X, y=y, sample_weight=sample_weight, init_score=init_score
+    X, y, w, offset, qid = _arrived(
+        estimator.device,
+        home,
+        X=X,
+        y=y,
+        sample_weight=sample_weight,
+        init_score=init_score,
+        qid=qid,
     )
     where = locate(X)
     X, chosen = estimator._read_features(unmasked(X))
+    groups = None
+    if qid is not None:
+        groups, w = _read_groups(qid, w, X.shape[0], where, "qid", "sample_weight")
     target, weights = estimator._read_target(y, X.shape[0], w, where)
     if offset is not None:
         n_outputs = cast(ValidationReader, estimator)._n_outputs()
         offset = check_offset(offset, X.shape[0], n_outputs, where, "init_score")
-    rows = _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
+    rows = _moved(Rows(X, target, weights, offset, groups), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
     return Reading(rows, keep, chosen, locate(rows.X), home, estimator._bins)
 
 
-def shared_bins(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> SharedBins:
+def _read_groups(
+    qid: Any, weights: Any, n_rows: int, where: Where, name: str, weight_name: str
+) -> tuple[Groups, Any]:
+    """Groups, with their weights where `weights` are of groups, and the weights of rows."""
+    index, n_groups = read_groups(qid, n_rows, where, name)
+    of_rows, of_groups = read_weights(weights, n_rows, n_groups, where, weight_name)
+    return Groups(index, of_groups), of_rows
+
+
+def shared_bins(
+    estimator: Reader, X: Any, y: Any, sample_weight: Any, qid: Any = None
+) -> SharedBins:
     """Bins of all rows that take part, for fits on some of them (`ArrayEstimator._sharing`)."""
-    reading = read(estimator, X, y, sample_weight)
+    reading = read(estimator, X, y, sample_weight, qid=qid)
     engine = engine_for(reading.where, estimator.n_jobs)
     reading = reading.seen_by(engine)
     rows, _ = reading.encoded(estimator.max_bins)
@@ -186,13 +221,16 @@ def shared_bins(estimator: Reader, X: Any, y: Any, sample_weight: Any) -> Shared
 
 def read_validation(estimator: ValidationReader, given: GivenRows, training: Reading) -> Rows:
     """Rows of a validation set beside those of training."""
-    parts = (given.X, given.y, given.sample_weight, given.init_score)
-    X, y, w, offset = _arrived(
+    parts = (given.X, given.y, given.sample_weight, given.init_score, given.qid)
+    X, y, w, offset, qid = _arrived(
         estimator.device, training.home, **dict(zip(given.names, parts, strict=True))
     )
-    features, target_name, weight_name, offset_name = given.names
+    features, target_name, weight_name, offset_name, group_name = given.names
     where = locate(X)
     X = estimator._read_features_again(unmasked(X), training.chosen, features)
+    groups = None
+    if estimator._needs_queries:
+        groups, w = _read_groups(qid, w, X.shape[0], where, group_name, weight_name)
     target = estimator._read_validation_target(y, X.shape[0], where, target_name)
     weights = check_weights(w, X.shape[0], where, weight_name)
     if (offset is None) != (training.rows.offset is None):
@@ -202,7 +240,7 @@ def read_validation(estimator: ValidationReader, given: GivenRows, training: Rea
             "init_score for training and validation rows, or for none of them."
         )
     offset = check_offset(offset, X.shape[0], estimator._n_outputs(), where, offset_name)
-    return _moved(Rows(X, target, weights, offset), estimator._device_of_rows())
+    return _moved(Rows(X, target, weights, offset, groups), estimator._device_of_rows())
 
 
 def training_data(reading: Reading, engine: Engine, max_bins: Any) -> TrainingData:
@@ -229,5 +267,9 @@ def _moved(rows: Rows, device: str | None) -> Rows:
         if device == "cuda":
             check_dense(rows.X, "device='cuda'")
         return rows
+    groups = rows.groups
+    if groups is not None:
+        groups = replace(groups, index=from_host(groups.index, device))
     arrays = (rows.X, rows.target, rows.weights, rows.offset)
-    return Rows(*(from_host(array, device) for array in arrays))
+    X, target, weights, offset = (from_host(array, device) for array in arrays)
+    return Rows(X, target, weights, offset, groups)

@@ -26,6 +26,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
 from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.stump_rounds import StumpRounds
 from ensemble_gpu.kernels.tables import PackedTables
@@ -385,6 +386,18 @@ class Engine(TreeEngine, Protocol):
 
         Units in which these have more than PACK_BITS bits leave some rows unpacked. None, and
         nothing is done: the engine has no kernel for it.
+        """
+        ...
+
+    def ordered_weights(
+        self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
+    ) -> np.ndarray:
+        """[missing right, right or wrong, feature, bin]: integer weights of pairs, on the host.
+
+        Of those that the stump "code > bin" orders right: its answer is 1 for the upper row and 0
+        for the lower one; and wrong. Rows of the last code are left of every threshold (0), or
+        right of it (1); without missing values of a feature only the latter is filled in. A query's
+        weight is rounded to an integer, so that the sum does not depend on the order of queries.
         """
         ...
 

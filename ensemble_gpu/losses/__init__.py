@@ -38,6 +38,9 @@ REGRESSION: dict[str, type[Loss]] = {
     "poisson": Poisson,
 }
 
+# Losses over pairs (losses/pairwise.py); which class it is depends on how pairs are given.
+RANKING = ("exponential", "logistic", "lambda")
+
 # What scikit-learn and LightGBM call them.
 CLASSIFICATION_ALIASES = {
     "log_loss": "logistic",
@@ -60,6 +63,16 @@ REGRESSION_ALIASES = {
     "l1": "absolute",
     "regression_l1": "absolute",
 }
+# What LightGBM, XGBoost and the papers call them.
+RANKING_ALIASES = {
+    "rankboost": "exponential",
+    "ranknet": "logistic",
+    "pairwise": "logistic",
+    "rank:pairwise": "logistic",
+    "lambdarank": "lambda",
+    "lambdamart": "lambda",
+    "rank:ndcg": "lambda",
+}
 
 __all__ = [
     "Absolute",
@@ -77,6 +90,8 @@ __all__ = [
     "Poisson",
     "Quantile",
     "Quantiles",
+    "RANKING",
+    "RANKING_ALIASES",
     "REGRESSION",
     "REGRESSION_ALIASES",
     "Squared",
@@ -84,6 +99,7 @@ __all__ = [
     "TruncatedSquared",
     "classification_loss",
     "for_classes",
+    "ranking_loss",
     "regression_loss",
 ]
 
@@ -97,6 +113,17 @@ def classification_loss(loss: str | Loss, n_classes: int) -> Loss:
 def regression_loss(loss: str | Loss) -> Loss:
     """The loss of a name or alias, or the one given."""
     return _resolve(loss, REGRESSION, REGRESSION_ALIASES, "regression")
+
+
+def ranking_loss(loss: Any) -> str:
+    """The name of a loss over pairs."""
+    name = RANKING_ALIASES.get(loss, loss) if isinstance(loss, str) else loss
+    if name not in RANKING:
+        also = ", ".join(f"{alias!r} ({own!r})" for alias, own in RANKING_ALIASES.items())
+        raise ValueError(
+            f"loss must be one of {', '.join(map(repr, RANKING))}; got {loss!r}. Aliases: {also}."
+        )
+    return name
 
 
 def for_classes(loss: Loss, n_classes: int) -> Loss:

@@ -18,7 +18,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.model.link import LINKS
 
-CLASSIFICATION, REGRESSION = "classification", "regression"
+CLASSIFICATION, REGRESSION, RANKING = "classification", "regression", "ranking"
 
 
 def array_exp(x: Any) -> Any:
@@ -30,7 +30,7 @@ class Facts:
     """Properties of a loss that do not depend on data; attributes of the class."""
 
     name: str
-    task: str  # "classification" or "regression"
+    task: str  # "classification", "regression" or "ranking"
     link_name: str  # how F becomes a mean of y: model/link.py
     convex: bool = True  # in F
     has_hessian: bool = True
@@ -40,6 +40,7 @@ class Facts:
     longest_step: float = math.inf  # bound on the Newton step of a leaf
     straight: bool = False  # made of straight lines: the gradient changes at kinks alone
     has_leaf_step: bool = False  # whether a leaf's best step can be found (boosting/leaf_steps.py)
+    by_row: bool = True  # whether a row's derivatives depend on that row alone
     kernel: str | None = None  # engines may have compiled derivatives under this name,
     parameter: float = 0.0  # with this parameter
 

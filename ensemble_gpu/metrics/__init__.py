@@ -5,6 +5,7 @@ of scores          roc_auc, roc_auc_interval, compare_roc_auc, average_precision
 of labels          confusion_matrix, accuracy, error, balanced_accuracy, precision, recall,
                    f_score, matthews
 of probabilities   log_loss, brier, calibration_curve
+of rankings        ndcg, dcg, average_precision_by_query, reciprocal_rank, pairwise_error
 of numbers         mse, rmse, mae, r2, quantile_loss, poisson_deviance
 """
 
@@ -29,6 +30,7 @@ from ensemble_gpu.metrics.named import (
     ALIASES,
     CLASSIFICATION,
     METRICS,
+    RANKING,
     REGRESSION,
     Metric,
     metric_named,
@@ -40,6 +42,13 @@ from ensemble_gpu.metrics.probabilities import (
     brier,
     calibration_curve,
     log_loss,
+)
+from ensemble_gpu.metrics.queries import (
+    average_precision_by_query,
+    dcg,
+    ndcg,
+    pairwise_error,
+    reciprocal_rank,
 )
 from ensemble_gpu.metrics.ranking import (
     AreaDifference,
@@ -59,15 +68,18 @@ __all__ = [
     "METRICS",
     "Metric",
     "PrecisionRecallCurve",
+    "RANKING",
     "REGRESSION",
     "RocCurve",
     "accuracy",
     "average_precision",
+    "average_precision_by_query",
     "balanced_accuracy",
     "brier",
     "calibration_curve",
     "compare_roc_auc",
     "confusion_matrix",
+    "dcg",
     "error",
     "f_score",
     "log_loss",
@@ -76,12 +88,15 @@ __all__ = [
     "metric_named",
     "metric_value",
     "mse",
+    "ndcg",
+    "pairwise_error",
     "poisson_deviance",
     "precision",
     "precision_recall_curve",
     "quantile_loss",
     "r2",
     "recall",
+    "reciprocal_rank",
     "rmse",
     "roc_auc",
     "roc_auc_interval",

@@ -2,7 +2,8 @@
 
 A metric is a function(y, prediction, weights) -> float of arrays of one namespace and device;
 `weights` is None or [n]. For classes y is the index of each row's class and the prediction are
-probabilities [n, K]; for numbers both are [n].
+probabilities [n, K]; for numbers both are [n]. Those of rankings take the queries besides:
+function(y, scores, weights, groups).
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ensemble_gpu.metrics import by_query as queries
 from ensemble_gpu.metrics import classification as classes
 from ensemble_gpu.metrics import regression as numbers
 
-CLASSIFICATION, REGRESSION = "classification", "regression"
+CLASSIFICATION, REGRESSION, RANKING = "classification", "regression", "ranking"
 
 
 @dataclass(frozen=True)
@@ -25,13 +27,15 @@ class Metric:
 
     Scores tell rows apart whose probabilities round to the same number. One that is `scale_free`
     only asks for the order of the scores of two classes, or which class is the most probable.
+    `up_to`: the function of the first k ranks, for names such as "ndcg@5".
     """
 
     name: str
-    function: Callable[[Any, Any, Any], float]
+    function: Callable[..., float]
     greater_is_better: bool = False
     ranks: bool = False
     scale_free: bool = False
+    up_to: Callable[[int], Callable[..., float]] | None = None
 
 
 def _table(*metrics: Metric) -> dict[str, Metric]:
@@ -69,7 +73,18 @@ METRICS: dict[str, dict[str, Metric]] = {
         Metric("poisson_deviance", numbers.poisson_deviance),
         Metric("quantile_loss", partial(numbers.quantile_loss, quantile=0.5)),
     ),
-}
+    RANKING: _table(
+        Metric("ndcg", queries.ndcg(), greater_is_better=True, up_to=queries.ndcg),
+        Metric(
+            "map", queries.average_precision(), greater_is_better=True,
+            up_to=queries.average_precision,
+        ),
+        Metric(
+            "mrr", queries.reciprocal_rank(), greater_is_better=True, up_to=queries.reciprocal_rank
+        ),
+        Metric("pairwise_error", queries.pairwise_error),
+    ),
+}  # fmt: skip
 # What scikit-learn, LightGBM and XGBoost call them.
 ALIASES: dict[str, dict[str, str]] = {
     CLASSIFICATION: {
@@ -98,6 +113,11 @@ ALIASES: dict[str, dict[str, str]] = {
         "mean_pinball_loss": "quantile_loss",
         "quantile": "quantile_loss",
     },
+    RANKING: {
+        "average_precision": "map",
+        "average_precision_by_query": "map",
+        "reciprocal_rank": "mrr",
+    },
 }
 
 
@@ -109,7 +129,10 @@ def metric_named(
     `quantile` is that of "quantile_loss" (None: the median).
     """
     named, aliases = METRICS[task], ALIASES[task]
-    found = named.get(aliases.get(name, name))
+    bare, at, ranks = name.partition("@")
+    found = named.get(aliases.get(bare, bare))
+    if found is not None and at:
+        found = _up_to(found, ranks)
     if found is None:
         allowed = ", ".join(map(repr, [*others, *named]))
         also = ", ".join(f"{alias!r} ({own!r})" for alias, own in aliases.items())
@@ -120,6 +143,13 @@ def metric_named(
     if found.name == "quantile_loss" and quantile is not None:
         return replace(found, function=partial(numbers.quantile_loss, quantile=quantile))
     return found
+
+
+def _up_to(metric: Metric, ranks: str) -> Metric | None:
+    """The metric of the first ranks: "ndcg@5"."""
+    if metric.up_to is None or not ranks.isdecimal() or int(ranks) < 1:
+        return None
+    return replace(metric, name=f"{metric.name}@{int(ranks)}", function=metric.up_to(int(ranks)))
 
 
 def metric_value(answer: Any) -> float:

@@ -6,12 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sklearn.base import is_classifier
-
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION
+from ensemble_gpu.metrics import CLASSIFICATION
 from ensemble_gpu.selection.fitting import Family, bins_of_folds, common_bins
 from ensemble_gpu.selection.folds import Judging, judged_families, prepared
-from ensemble_gpu.selection.judging import judges, read_held
+from ensemble_gpu.selection.judging import judges, read_held, task_of
 from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import make_folds
 
@@ -24,6 +22,7 @@ def cross_validate(
     y: Any,
     *,
     sample_weight: Any = None,
+    qid: Any = None,
     cv: Any = 5,
     groups: Any = None,
     metrics: Any = None,
@@ -43,16 +42,19 @@ def cross_validate(
 
     Parameters
     ----------
-    estimator : classifier or regressor of this package, or of scikit-learn; it is not changed
+    estimator : classifier, regressor or ranker of this package, or of scikit-learn; it is not
+        changed
     X, y : rows and targets, of any library and device that the estimator takes
-    sample_weight : weights of the rows, in training and in metrics
+    sample_weight : weights of the rows, in training and in metrics; of a ranker also of queries
+    qid : of a ranker: the query of each row. Queries are held out as a whole, unless `groups` says
+        what is
     cv : int, splitter of scikit-learn or list of (train, test) positions
         A number of folds: drawn by random_state, stratified by label for classifiers (and by
         groups). Repeated, time-ordered and leave-one-out folds are scikit-learn's RepeatedKFold,
         TimeSeriesSplit and LeaveOneOut.
     groups : label of the group of each row; groups are held out as a whole
     metrics : names (as of early stopping), callables metric(y, prediction) -> float, or a list
-        None: log-loss, or RMSE. The first decides.
+        None: log-loss, RMSE, or NDCG@10. The first decides.
     rounds : None, "all" or ascending list of int
         Numbers of rounds that are judged, of boosting. early_stopping is off then: the held-out
         rows choose the rounds. None: the whole model.
@@ -71,12 +73,13 @@ def cross_validate(
     """
     if bins not in BINS:
         raise ValueError(f"bins must be one of {BINS!r}; got {bins!r}.")
-    classifier = is_classifier(estimator)
-    judged = judges(metrics, CLASSIFICATION if classifier else REGRESSION, estimator)
-    held, classes = read_held(X, y, sample_weight, classifier)
+    task = task_of(estimator, qid)
+    judged = judges(metrics, task, estimator)
+    held, classes = read_held(X, y, sample_weight, task, qid)
     folds = make_folds(
-        cv, y, held.n, stratified=classifier, groups=groups, random_state=random_state
-    )
+        cv, y, held.n, stratified=task == CLASSIFICATION, groups=qid if groups is None else groups,
+        random_state=random_state,
+    )  # fmt: skip
     source = prepared(estimator, rounds)
     common = common_bins(source, held) if bins == "shared" else None
     judging = Judging(judged, rounds, held, folds, bins_of_folds(common, folds, held.n))

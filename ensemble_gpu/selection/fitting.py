@@ -32,7 +32,7 @@ class Family:
     def fitted(self, held: Held, bins: SharedBins | PartBins | None, alone: bool) -> list[Any]:
         """An estimator for each of the values, fitted to all rows (`alone`: on one thread)."""
         model = clone(self.source)
-        more = {} if held.weights is None else {"sample_weight": held.weights}
+        more = held.to_fit()
         sharing = nullcontext() if bins is None else model._sharing(bins)
         with on_one_thread([model], alone), sharing:
             if self.axis is None:
@@ -48,7 +48,7 @@ def common_bins(source: Any, held: Held) -> SharedBins | None:
     """Bins from all rows, where the estimator has any."""
     if not hasattr(source, "_sharing") or not hasattr(source, "max_bins"):
         return None
-    return shared_bins(clone(source), held.X, held.y, held.weights)
+    return shared_bins(clone(source), held.X, held.y, held.weights, held.qid)
 
 
 def bins_of_folds(

@@ -11,14 +11,40 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.namespace import Where, is_array, locate
 from ensemble_gpu.data.bins import PartBins
+from ensemble_gpu.data.groups import Groups, read_groups, read_weights
 from ensemble_gpu.data.labels import check_labels
 from ensemble_gpu.data.validation import check_target, check_weights
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric, metric_named, metric_value
+from ensemble_gpu.metrics import (
+    CLASSIFICATION,
+    RANKING,
+    REGRESSION,
+    Metric,
+    metric_named,
+    metric_value,
+)
 from ensemble_gpu.selection.splits import n_rows, take_rows
 
-DEFAULTS = {CLASSIFICATION: "log_loss", REGRESSION: "rmse"}
+DEFAULTS = {CLASSIFICATION: "log_loss", REGRESSION: "rmse", RANKING: "ndcg@10"}
+
+
+def task_of(estimator: Any, qid: Any) -> str:
+    """What an estimator predicts; `qid` is for those that rank."""
+    ranks = getattr(estimator, "_task", None) == RANKING
+    if ranks and qid is None:
+        raise ValueError(
+            "qid must say which query each row belongs to: "
+            f"{type(estimator).__name__} ranks rows of queries; got None."
+        )
+    if not ranks and qid is not None:
+        raise ValueError(
+            f"qid is for estimators that rank; {type(estimator).__name__} does not. groups= holds "
+            "out groups of rows as a whole."
+        )
+    if ranks:
+        return RANKING
+    return CLASSIFICATION if is_classifier(estimator) else REGRESSION
 
 
 @dataclass(frozen=True)
@@ -31,7 +57,7 @@ class Judge:
 
 
 def judges(given: Any, task: str, estimator: Any) -> list[Judge]:
-    """The parameter `metrics`: None (log-loss, RMSE), a name, a callable, or a list of them."""
+    """The parameter `metrics`: None (see DEFAULTS), a name, a callable, or a list of them."""
     given = DEFAULTS[task] if given is None else given
     found: list[Judge] = []
     for one in given if isinstance(given, list | tuple) else [given]:
@@ -58,6 +84,7 @@ class Held:
     """Rows to be judged by: as the user gave them, and as metrics take them.
 
     They are the rows `at` of `all_X` (None: all), which are taken when they are needed.
+    Of rankings `qid` are the queries, and weights may be those of queries: of `groups` alone then.
     """
 
     all_X: Any
@@ -68,6 +95,8 @@ class Held:
     where: Where
     home: Where
     at: np.ndarray | None = None
+    qid: Any = None
+    groups: Groups | None = None
 
     @property
     def n(self) -> int:
@@ -80,20 +109,43 @@ class Held:
     def take(self, at: np.ndarray) -> Held:
         y, weights = (take_rows(part, at) for part in (self.y, self.weights))
         target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))
-        return Held(self.X, y, weights, target, checked, self.where, self.home, at)
+        groups = self.groups
+        if groups is not None:
+            groups = Groups(take_rows(groups.index, at), groups.weights)
+        qid = take_rows(self.qid, at)
+        return Held(self.X, y, weights, target, checked, self.where, self.home, at, qid, groups)
+
+    def to_fit(self) -> dict[str, Any]:
+        """What `fit` takes besides X and y."""
+        if self.groups is None:
+            return {} if self.weights is None else {"sample_weight": self.weights}
+        weights = self.weights
+        if self.groups.weights is not None:
+            weights = self.groups.weights[np.unique(self.where.host(self.groups.index))]
+        more = {} if weights is None else {"sample_weight": weights}
+        return {"qid": self.qid, **more}
 
 
-def read_held(X: Any, y: Any, sample_weight: Any, classifier: bool) -> tuple[Held, Any]:
-    """All rows, and their labels in order (None: a regression)."""
+def read_held(X: Any, y: Any, sample_weight: Any, task: str, qid: Any = None) -> tuple[Held, Any]:
+    """All rows, and their labels in order (None: there are none)."""
     home, n = locate(X), n_rows(X)
     where = locate(to_workplace(X))
     classes = None
-    if classifier:
+    if task == CLASSIFICATION:
         classes, target = check_labels(to_workplace(y), n, where, 2, "y")
     else:
         target = check_target(to_workplace(y), n, where, "y")
-    weights = check_weights(to_workplace(sample_weight), n, where, "sample_weight")
-    return Held(X, y, sample_weight, target, weights, where, home), classes
+    if task != RANKING:
+        weights = check_weights(to_workplace(sample_weight), n, where, "sample_weight")
+        return Held(X, y, sample_weight, target, weights, where, home), classes
+    index, n_groups = read_groups(to_workplace(qid), n, where)
+    weights, of_groups = read_weights(
+        to_workplace(sample_weight), n, n_groups, where, "sample_weight"
+    )
+    given = None if weights is None else sample_weight
+    groups = Groups(index, of_groups)
+    qid = qid if is_array(qid) else np.asarray(qid)
+    return Held(X, y, given, target, weights, where, home, None, qid, groups), classes
 
 
 def outcomes(
@@ -162,13 +214,15 @@ def _column(prediction: Any) -> Any:
 def values(judged: Sequence[Judge], outcome: tuple[Any, Any | None], held: Held) -> list[float]:
     """What every metric says of one outcome."""
     prediction, scores = outcome
+    queries = () if held.groups is None else (held.groups,)
     found = []
     for judge in judged:
         source = judge.source
         if isinstance(source, Metric):
             taken = scores if source.ranks and scores is not None else prediction
-            found.append(source.function(held.target, taken, held.checked_weights))
+            found.append(source.function(held.target, taken, held.checked_weights, *queries))
         else:
-            more = {} if held.weights is None else {"sample_weight": held.weights}
-            found.append(metric_value(source(held.y, held.home.hand_over(prediction), **more)))
+            found.append(
+                metric_value(source(held.y, held.home.hand_over(prediction), **held.to_fit()))
+            )
     return found

@@ -8,15 +8,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from ensemble_gpu.estimators.base import ArrayEstimator
-from ensemble_gpu.metrics import CLASSIFICATION, REGRESSION, Metric
+from ensemble_gpu.metrics import CLASSIFICATION, Metric
 from ensemble_gpu.selection.cross_validation import BINS
 from ensemble_gpu.selection.fitting import Family, bins_of_folds, common_bins
 from ensemble_gpu.selection.folds import Judged, Judging, judged_families, prepared
-from ensemble_gpu.selection.judging import Held, Judge, judges, outcomes, read_held, values
+from ensemble_gpu.selection.judging import Held, Judge, judges, outcomes, read_held, task_of, values
 from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import host_labels, make_folds
 
@@ -85,6 +85,7 @@ def tune(
     grid: Mapping[str, Any],
     *,
     sample_weight: Any = None,
+    qid: Any = None,
     cv: Any = 5,
     groups: Any = None,
     metric: Any = None,
@@ -108,12 +109,12 @@ def tune(
 
     Parameters
     ----------
-    estimator : classifier or regressor; it is not changed
-    X, y, sample_weight, cv, groups, bins, random_state : as of `cross_validate`; the
+    estimator : classifier, regressor or ranker; it is not changed
+    X, y, sample_weight, qid, cv, groups, bins, random_state : as of `cross_validate`; the
         folds are the same for all candidates
     grid : {parameter: list of values}; all combinations are tried, the simplest first by
         convention
-    metric : name or callable that decides; None: log-loss, or RMSE
+    metric : name or callable that decides; None: log-loss, RMSE, or NDCG@10
     rule : {"min", "one_se"}
         "min": the best mean, ties to fewer rounds and to the earlier in the grid. "one_se": of the
         best candidate the fewest rounds, without rounds the earliest candidate, whose mean is
@@ -121,7 +122,8 @@ def tune(
     rounds : "auto", None, "all" or list of int
         Numbers of rounds to choose from; "auto": all of them for boosting, unless the grid has
         n_estimators; None: the whole model.
-    test_size : share of the rows (0 to 1) kept apart for R_test; None: none
+    test_size : share of the rows, of queries where there are any (0 to 1), kept apart for R_test;
+        None: none
     progress : True for a bar on standard error, or a callable that gets (fits done, fits)
 
     Returns
@@ -134,28 +136,28 @@ def tune(
     if bins not in BINS:
         raise ValueError(f"bins must be one of {BINS!r}; got {bins!r}.")
     candidates = list(_candidates(estimator, grid))
-    classifier = is_classifier(estimator)
-    judged = judges(metric, CLASSIFICATION if classifier else REGRESSION, estimator)
+    task = task_of(estimator, qid)
+    judged = judges(metric, task, estimator)
     if len(judged) > 1:
         raise ValueError(f"metric must be a single one; got {metric!r}.")
     if isinstance(rounds, str) and rounds == "auto":
         rounds = "all" if hasattr(estimator, "_staged") and ROUNDS not in grid else None
-    every, classes = read_held(X, y, sample_weight, classifier)
+    every, classes = read_held(X, y, sample_weight, task, qid)
     source = _judged_alike(estimator, judged[0], classes)
-    train, test = _apart(every, classifier, test_size, random_state)
+    train, test = _apart(every, task, test_size, random_state)
     if test is not None and groups is not None:
         raise ValueError("test_size is drawn row by row, groups would be cut; give one of them.")
     common = common_bins(prepared(source, rounds), train) if bins == "shared" else None
     folds = make_folds(
-        cv, train.y, train.n, stratified=classifier, groups=groups, random_state=random_state
-    )
+        cv, train.y, train.n, stratified=task == CLASSIFICATION,
+        groups=train.qid if groups is None else groups, random_state=random_state,
+    )  # fmt: skip
     judging = Judging(judged, rounds, train, folds, bins_of_folds(common, folds, train.n))
     families, places = _families(source, candidates, grid, rounds)
     found = _in_order(judged_families(families, judging, progress, "tune"), places)
     best, at = _chosen([one.result for one in found], rule)
     model = _final(estimator, candidates[best], found[best].models[0], at)
-    more = {} if train.weights is None else {"sample_weight": train.weights}
-    model.fit(train.X, train.y, **more)
+    model.fit(train.X, train.y, **train.to_fit())
     tested = None if test is None else _risk(model, test, judged)
     model.best_params_ = {**candidates[best], **({} if at is None else {ROUNDS: at})}
     model.validation_ = replace(
@@ -253,16 +255,22 @@ def _candidates(estimator: Any, grid: Any) -> Iterator[dict[str, Any]]:
 
 
 def _apart(
-    every: Held, classifier: bool, test_size: float | None, random_state: Any
+    every: Held, task: str, test_size: float | None, random_state: Any
 ) -> tuple[Held, Held | None]:
     if test_size is None:
         return every, None
     if not 0.0 < test_size < 1.0:
         raise ValueError(f"test_size must be None or a share between 0 and 1; got {test_size!r}.")
+    items = np.arange(every.n)
+    index = None if every.groups is None else every.where.host(every.groups.index)
+    if index is not None:
+        items = np.unique(index)
     train, test = train_test_split(
-        np.arange(every.n), test_size=test_size, random_state=random_state,
-        stratify=host_labels(every.y) if classifier else None,
+        items, test_size=test_size, random_state=random_state,
+        stratify=host_labels(every.y) if task == CLASSIFICATION else None,
     )  # fmt: skip
+    if index is not None:
+        train, test = (np.flatnonzero(np.isin(index, part)) for part in (train, test))
     return every.take(np.sort(train)), every.take(np.sort(test))
 
 

@@ -13,7 +13,7 @@ import ensemble_gpu
 from ensemble_gpu.__main__ import main
 from ensemble_gpu.cli import compile as compiling
 from ensemble_gpu.cli.compile import ESTIMATORS, LAYOUTS, cases
-from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from ensemble_gpu.losses import CLASSIFICATION, RANKING, REGRESSION
 
 # All fits of AdaBoost that are compiled for, then others: do they need kernels for other types?
 FITS = """
@@ -64,7 +64,8 @@ print(len(compiled), compiled)
 
 def test_every_estimator_loss_and_layout_is_compiled():
     every = cases(ESTIMATORS)
-    public = [name for name in ensemble_gpu.__all__ if name.endswith(("Classifier", "Regressor"))]
+    kinds = ("Classifier", "Regressor", "Ranker")
+    public = [name for name in ensemble_gpu.__all__ if name.endswith(kinds)]
     # those without threads of an engine have no kernels
     assert {case.estimator for case in every} == {
         name for name in public if "n_jobs" in getattr(ensemble_gpu, name)().get_params()
@@ -72,7 +73,11 @@ def test_every_estimator_loss_and_layout_is_compiled():
     for name in ESTIMATORS:
         own = [case for case in every if case.estimator == name]
         assert {(case.dtype, case.order) for case in own} == set(LAYOUTS)
-    for name, losses in (("BoostingClassifier", CLASSIFICATION), ("BoostingRegressor", REGRESSION)):
+    for name, losses in (
+        ("BoostingClassifier", CLASSIFICATION),
+        ("BoostingRegressor", REGRESSION),
+        ("BoostingRanker", RANKING),
+    ):
         own = [case for case in every if case.estimator == name]
         assert {case.parameters.get("loss") for case in own} >= set(losses)
 

@@ -127,7 +127,7 @@ def test_losses_and_errors_are_better_when_smaller_and_the_rest_when_greater():
     greater = {m.name for of in METRICS.values() for m in of.values() if m.greater_is_better}
     assert greater == {
         "roc_auc", "accuracy", "balanced_accuracy", "r2", "average_precision", "precision",
-        "recall", "f1", "matthews",
+        "recall", "f1", "matthews", "ndcg", "map", "mrr",
     }  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def tops_for(workers: int) -> np.ndarray:
 
 
 @inner
-def _move(n, F, index, table):
+def move(n, F, index, table):
     for i in range(n):
         F[i] += table[index[i]]
 
@@ -103,7 +103,7 @@ def _pack(n, g, h, units, work, out):
 
 
 @inner
-def _finish(n, a, g, h, flat, part, units, work, packed, tops):
+def finish(n, a, g, h, flat, part, units, work, packed, tops):
     """Weigh the derivatives of a block of one output, note the largest, pack them if they fit."""
     if flat:
         for i in range(n):
@@ -128,10 +128,10 @@ def _pass_rows(worker, start, stop, loss, y, F, index, table, part, units, digit
         for k in range(F.shape[0]):
             own = F[k, a:b]
             if index.shape[0] > 0:
-                _move(b - a, own, index[a:b], table[k])
+                move(b - a, own, index[a:b], table[k])
             target = y[min(k, y.shape[0] - 1), a:b]
             differentiate(kind, parameters[k], b - a, target, own, digits, work, g, h)
-            _finish(b - a, a, g, h, flat, part, units, work, packed[k], tops[worker])
+            finish(b - a, a, g, h, flat, part, units, work, packed[k], tops[worker])
 
 
 @kernel
@@ -155,10 +155,10 @@ def _pass_joint_rows(worker, start, stop, flat, y, F, index, table, part, units,
         b = min(a + BLOCK, stop)
         if index.shape[0] > 0:
             for k in range(F.shape[0]):
-                _move(b - a, F[k, a:b], index[a:b], table[k])
+                move(b - a, F[k, a:b], index[a:b], table[k])
         differentiate_jointly(b - a, y[a:b], F[:, a:b], digits, work, g, h)
         for k in range(F.shape[0]):
-            _finish(b - a, a, g[k], h[k], flat, part, units, work, packed[k], tops[worker])
+            finish(b - a, a, g[k], h[k], flat, part, units, work, packed[k], tops[worker])
 
 
 @kernel

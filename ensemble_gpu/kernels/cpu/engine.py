@@ -22,6 +22,7 @@ from ensemble_gpu.kernels.cpu import (
     histogram,
     losses,
     pairs,
+    ranking,
     requantise,
     residuals,
     rowwise,
@@ -49,6 +50,7 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
+from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
@@ -207,6 +209,12 @@ class CpuEngine:
         return out
 
     def derivatives(self, loss: Any, y: np.ndarray, F: np.ndarray) -> tuple[Any, Any]:
+        if loss.kernel in ranking.KINDS:
+            g, h = np.empty((2, F.shape[0]))
+            run = self.run.limited_to(len(F), PASS_PER_THREAD)
+            arrays = ranking.KINDS[loss.kernel], ranking.arrays_of(loss)
+            run.call(ranking.derivatives, *arrays, F, fixedpoint.tables(), g, h)
+            return g, h
         if loss.kernel not in losses.KINDS or F.ndim != 1:
             return loss.derivatives(y, F)
         g, h = np.empty((2, F.shape[0]))
@@ -220,7 +228,10 @@ class CpuEngine:
             return None
         run = self.run.limited_to(F.size, PASS_PER_THREAD)
         tops, settings = descent.tops_for(run.threads), descent.settings_of(work)
-        if work.joint:
+        if loss.kernel in ranking.KINDS:
+            of_pairs = ranking.KINDS[loss.kernel], work.flat, ranking.arrays_of(loss)
+            run.call(ranking.query_pass, *of_pairs, F, *settings, tops)
+        elif work.joint:
             run.call(descent.joint_gradient_pass, work.flat, work.y, F, *settings, tops)
         else:
             y = work.y if work.y.ndim == 2 else work.y[None, :]
@@ -228,6 +239,12 @@ class CpuEngine:
             run.call(descent.gradient_pass, kind, y, F, *settings, tops)
         top_g, top_h = tops[:, :2].max(axis=0).view(np.float64).tolist()
         return top_g, top_h
+
+    def ordered_weights(
+        self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
+    ) -> np.ndarray:
+        run = self.run.limited_to(codes.n_rows * codes.n_features, CELLS_PER_THREAD)
+        return ranking.ordered_weights(weights, codes, has_missing, run)
 
     def drawn(
         self, numbers: np.ndarray, bounds: np.ndarray | None, offset: int, limit: int

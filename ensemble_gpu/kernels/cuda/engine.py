@@ -4,6 +4,8 @@ What a round costs, in launches and copies between host and device:
 
 AdaBoost  3 launches (update, score, choose), 2 small copies to the device (factors, scales; each
           is copied once more there) and one back (the record of the best split).
+ranking   as rebuild; the gradients of pairs are array calls: of the exponential loss two sorts, an
+          exponential and two running sums, segments to the host and back.
 gram      none: its rounds are the host's. A table costs a sort of the rows, a gather of the codes,
           a build and a copy back; a round without a table 5 launches for the sums, a copy back.
 rebuild   the engine's part: column (1 launch), move (1, and the leaf values to the device), exp
@@ -37,7 +39,15 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential, fixedpoint
-from ensemble_gpu.kernels.cuda import answers, binning, evaluate, histogram, residuals, rowwise
+from ensemble_gpu.kernels.cuda import (
+    answers,
+    binning,
+    evaluate,
+    histogram,
+    ranking,
+    residuals,
+    rowwise,
+)
 from ensemble_gpu.kernels.cuda.device import Device, device_for, few_blocks
 from ensemble_gpu.kernels.cuda.launch import LaunchPlan
 from ensemble_gpu.kernels.cuda.limits import check_codes, check_rows
@@ -60,6 +70,7 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
+from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.answers import quantised
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
@@ -228,6 +239,11 @@ class CudaEngine:
 
     def gradient_pass(self, work: GradientPass) -> None:
         return None
+
+    def ordered_weights(
+        self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
+    ) -> np.ndarray:
+        return ranking.ordered_weights(self, weights, codes, has_missing)
 
     def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
         with self.device.active("a draw of rows", 24 * numbers.shape[0]):

@@ -25,8 +25,10 @@ from ensemble_gpu.kernels.protocol import (
     code_width,
     no_counts,
 )
+from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.reference import answers, residuals, rowwise
 from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, SortedRows
+from ensemble_gpu.kernels.reference.ranking import ordered_weights
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
 from ensemble_gpu.kernels.residuals import Ruler, Slots
@@ -208,6 +210,11 @@ class ReferenceEngine:
 
     def gradient_pass(self, work: GradientPass) -> None:
         return None
+
+    def ordered_weights(
+        self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
+    ) -> np.ndarray:
+        return ordered_weights(self, weights, codes, has_missing)
 
     def drawn(self, numbers: Any, bounds: Any | None, offset: int, limit: int) -> Any:
         return rowwise.drawn(numbers, bounds, offset, limit, self.where)

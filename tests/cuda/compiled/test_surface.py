@@ -16,6 +16,7 @@ from sklearn.base import clone
 from ensemble_gpu import (
     AdaBoostClassifier,
     BoostingClassifier,
+    BoostingRanker,
     BoostingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -26,6 +27,7 @@ from ensemble_gpu import (
     RandomForestClassifier,
     RandomForestRegressor,
     RidgeRegressor,
+    metrics,
     regularization_path,
 )
 from ensemble_gpu.arrays.namespace import to_numpy
@@ -59,6 +61,12 @@ REGRESSORS: list[dict[str, Any]] = [
     {"loss": "quantile", "quantile": [0.3, 0.6]},
     {"loss": "huber", "step": "line_search"},
     {"loss": "poisson", "step": "newton"},
+]
+RANKERS: list[dict[str, Any]] = [
+    {"early_stopping": True, "metric": ["loss", "ndcg@5", "map", "mrr", "pairwise_error"]},
+    {"loss": "logistic"},
+    {"loss": "lambda", "callbacks": [str]},
+    {"variant": "rankboost"},
 ]
 TREES: list[tuple[Any, dict[str, Any]]] = [
     (DecisionTreeClassifier, {"max_depth": 3, "class_weight": "balanced"}),
@@ -151,6 +159,21 @@ def estimator_work(estimator: Any, put: Any) -> list[Any]:
     return [getattr(model, name)(placed[0]) for name in asked]
 
 
+def ranking_work(case: dict[str, Any], put: Any) -> list[Any]:
+    """Of queries, and of pairs."""
+    X, y, weights = data(3)
+    qid = np.arange(60) * 7 % 4
+    rows, *rest = (put(a) for a in (X, y, weights))
+    model = BoostingRanker(n_estimators=3, max_bins=6, **case).fit(rows, *rest, qid=put(qid))
+    found = [model.predict(rows), *model.staged_predict(rows)]
+    for name in ("ndcg", "dcg", "average_precision_by_query", "reciprocal_rank", "pairwise_error"):
+        getattr(metrics, name)(rest[0], found[0], qid=put(qid))
+    if case.keys() <= {"variant"}:
+        pairs = np.stack([np.arange(30), np.arange(30, 60)], axis=1)
+        found.append(model.fit(rows, pairs=put(pairs)).predict(rows))
+    return found
+
+
 def path_work(dictionary: str, put: Any) -> list[Any]:
     X, y, weights = data(3)
     rows = put(np.nan_to_num(X))
@@ -194,6 +217,8 @@ def calls() -> dict[str, set[str]]:
             tree_work(estimator, case, strict)
         for estimator in OF_CALLS:
             estimator_work(estimator, strict)
+        for case in RANKERS:
+            ranking_work(case, strict)
         for dictionary in ("stumps", "features"):
             path_work(dictionary, strict)
     return noted
@@ -340,3 +365,11 @@ def test_numba_has_what_the_engine_uses() -> None:
     assert "sync" in inspect.signature(cuda.as_cuda_array).parameters
     assert {"external_stream", "gpus", "libdevice"} <= set(dir(cuda))
     assert callable(cuda.libdevice.dmul_rn)
+
+
+@pytest.mark.parametrize("case", RANKERS, ids=str)
+def test_no_row_of_a_ranking_moves(case: dict[str, Any]) -> None:
+    there, here = ranking_work(case, strict), ranking_work(case, np.asarray)
+    for ours, expected in zip(there, here, strict=True):
+        assert ours.device == DEVICE
+        np.testing.assert_array_equal(to_numpy(ours), expected)
