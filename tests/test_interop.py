@@ -10,9 +10,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ensemble_gpu import AdaBoostClassifier, use_engine
+from ensemble_gpu import AdaBoostClassifier, BoostingRanker, metrics, use_engine
 from tests.datasets import ADVERSARIAL, Data, fit, random_data
 from tests.libraries import Jax
+from tests.ranking import ranking
 
 pytestmark = pytest.mark.interop
 
@@ -167,3 +168,25 @@ def test_jax_without_64_bit_numbers_gives_the_model_and_its_own_types():
     library.check(found.predict_proba(X), "float32")
     library.check(found.predict(X), "int32")
     library.check(found.decision_function(X), "float32")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"early_stopping": True, "metric": ["ndcg@5", "loss"]}, {"loss": "logistic"},
+     {"loss": "lambda"}, {"variant": "rankboost"}, {"max_depth": 2}],
+    ids=str,
+)  # fmt: skip
+def test_a_ranking_is_that_of_numpy_on_both_engines(library, parameters):
+    X, y, qid = ranking(80, 5, missing=0.1)
+    expected = BoostingRanker(n_estimators=4, **parameters).fit(X, y, qid=qid)
+    rows, level, query = map(library.put, (X, y, qid))
+    for engine in ("cpu", "reference"):
+        with use_engine(engine):
+            found = BoostingRanker(n_estimators=4, **parameters).fit(rows, level, qid=query)
+        assert found.engine_ == engine
+        assert found.model_.fingerprint() == expected.model_.fingerprint()
+    library.check(found.predict(rows), "float64")
+    for name in ("ndcg", "average_precision_by_query", "reciprocal_rank", "pairwise_error"):
+        metric = getattr(metrics, name)
+        score = metric(level, found.predict(rows), qid=query)
+        assert score == metric(y, expected.predict(X), qid=qid)

@@ -14,7 +14,7 @@ from ensemble_gpu.boosting.fitting import BoostedEstimator, Given
 from ensemble_gpu.boosting.gradient_boosting import AUTO, GradientBoosting, described
 from ensemble_gpu.boosting.plans import DescentParameters
 from ensemble_gpu.boosting.rankboost import rankboost_plan
-from ensemble_gpu.boosting.ranking import pair_loss, query_loss, ranking_plan
+from ensemble_gpu.boosting.ranking import QueryRows, pair_loss, query_loss, ranking_plan
 from ensemble_gpu.boosting.rows import set_aside
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.warm_start import Run
@@ -391,7 +391,9 @@ class BoostingRanker(BoostedRanker, GradientBoosting):
         name = ranking_loss(self.loss)
         if self._given_pairs is not None:
             return pair_loss(name, self._given_pairs, rows.n_rows, where)
-        return query_loss(name, rows, where, int(self.truncation))
+        assert rows.groups is not None
+        ordered = QueryRows(rows.target, rows.groups, rows.weights, rows.keys)
+        return query_loss(name, ordered, where, int(self.truncation))
 
     def _plan(self, data: TrainingData) -> Plan:
         name, where = ranking_loss(self.loss), data.engine.where

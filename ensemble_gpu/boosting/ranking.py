@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,20 @@ OF_QUERIES: dict[str, type[Any]] = {"exponential": QueryExponential, "logistic":
 OF_PAIRS: dict[str, type[Any]] = {"exponential": PairExponential, "logistic": PairLogistic}
 
 
+@dataclass(frozen=True)
+class QueryRows:
+    """Rows in order of query and relevance; `keys` order equal scores of the lambda loss."""
+
+    target: Any
+    groups: Groups
+    weights: Any | None
+    keys: np.ndarray | None
+
+
 def query_loss(
-    name: str, rows: OrderedRows, where: Where, truncation: int
+    name: str, rows: QueryRows, where: Where, truncation: int
 ) -> QueryExponential | QueryLogistic:
-    """The loss of a name for rows in order of query and relevance."""
-    assert rows.groups is not None
+    """The loss of a name for ordered rows."""
     keys = rows.keys if name == "lambda" else None
     queries = queries_of(rows.target, rows.groups, rows.weights, where, keys)
     if name == "lambda":
@@ -101,13 +111,9 @@ class QueryMeanLoss:
         assert groups is not None
         order = positions(Rows(target, target, weights, None, groups), None)
         weights = None if weights is None else xp.take(weights, order)
-        keys = None
-        if self.name == "lambda":  # equal scores in the order of the rows
-            keys = where.host(order).astype(np.uint64)
-        rows = OrderedRows(
-            engine=None, target=xp.take(target, order), weights=weights, order=None,  # type: ignore[arg-type]
-            keys=keys, groups=groups.taken(order),
-        )  # fmt: skip
+        # equal scores share their discounts in the value of the lambda loss: any keys will do
+        keys = where.host(order).astype(np.uint64)
+        rows = QueryRows(xp.take(target, order), groups.taken(order), weights, keys)
         loss = query_loss(self.name, rows, where, self.truncation)
 
         def mean(F: Any) -> float:

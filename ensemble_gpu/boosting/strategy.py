@@ -61,8 +61,8 @@ class Plan:
     `start` are the outputs before the first round, `constant` those of a model without any round,
     `link` says what they mean (model/link.py). `loss(F, target, weights)` is the mean loss of
     validation rows with outputs F; where it has a method `watched(target, weights)`, that is the
-    same as a function of F alone, which may remember the round before. `cheap_loss`: the strategy
-    knows its training loss without a pass over the rows.
+    same as a function of F alone, which may remember the round before; of a ranking it takes the
+    groups too. `cheap_loss`: the strategy knows its training loss without a pass over the rows.
     """
 
     strategy: Any
