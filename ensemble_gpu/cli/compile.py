@@ -55,6 +55,8 @@ ESTIMATORS = (
     "BoostingClassifier",
     "BoostingRegressor",
     "BoostingRanker",
+    "L1BoostingClassifier",
+    "L1BoostingRegressor",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "RandomForestClassifier",
@@ -124,9 +126,21 @@ def _ranker_variants(k: int, few: Parameters) -> Iterator[Case]:
             yield Case(RANKER, k, {**few, "variant": variant}, missing=missing, weights=weights)
 
 
+def _ball_variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
+    for missing, weights in product((False, True), (False, True)):
+        yield Case(name, k, {**few, "radius": 2.0}, missing=missing, weights=weights)
+    yield Case(name, k, {**few, "alpha": 0.01})
+    for step, depth in (("frank_wolfe", 1), ("corrective", 2)):
+        yield Case(name, k, {**few, "radius": 2.0, "step": step, "max_depth": depth})
+    yield Case(name, k, {**few, "radius": 2.0}, n_rows=MANY_ROWS)
+
+
 def _variants(name: str, k: int, few: Parameters) -> Iterator[Case]:
     if name == RANKER:
         yield from _ranker_variants(k, few)
+        return
+    if name.startswith("L1"):
+        yield from _ball_variants(name, k, few)
         return
     if name.startswith("Bagging"):
         yield Case(name, k, {**few, "oob_score": True, "bootstrap_features": True})

@@ -87,6 +87,24 @@ BOOSTING_CLASSIFIER = {
     **_GRADIENT,
 }
 BOOSTING_REGRESSOR = {"loss": "squared", "quantile": None, "step": None, **_GRADIENT}
+_BALL = {
+    "radius": 3.0,
+    "alpha": None,
+    "estimator": None,
+    "max_depth": 1,
+    "max_leaf_nodes": None,
+    "n_estimators": 60,
+    "tol": 0.001,
+    "step": "corrective",
+    "init": "constant",
+    "radii": 10,
+    "n_folds": 5,
+    "max_bins": 255,
+    "missing": "abstain",
+    "random_state": 0,
+}
+L1_CLASSIFIER = {"loss": "logistic", "class_weight": None, **_BALL}
+L1_REGRESSOR = {"loss": "squared", **_BALL}
 _GROWING = {
     "splitter": "best",
     "max_depth": None,
@@ -146,6 +164,8 @@ PARAMETERS: dict[Any, dict[str, Any]] = {
     "AdaBoostClassifier": ADABOOST,
     "BoostingClassifier": BOOSTING_CLASSIFIER,
     "BoostingRegressor": BOOSTING_REGRESSOR,
+    "L1BoostingClassifier": L1_CLASSIFIER,
+    "L1BoostingRegressor": L1_REGRESSOR,
     "DecisionTreeClassifier": TREE_CLASSIFIER,
     "DecisionTreeRegressor": TREE_REGRESSOR,
     "RandomForestClassifier": FOREST_CLASSIFIER,
@@ -706,6 +726,22 @@ real_forest("whole weights", "real, whole weights")
 real_forest("poisson", "counts, weights", criterion="poisson", max_features=0.5)
 real_forest("frame", "frame, real", categorical_features="from_dtype", max_features=2)
 real_forest("diabetes", "diabetes", max_features="sqrt", min_samples_leaf=3)
+
+# --- the L1 ball --------------------------------------------------------------------------------
+
+
+def ball(name: str, rows: str, kind: str = "L1BoostingClassifier", **changes: Any) -> None:
+    add(f"ball: {name}", Fit(of(kind, **changes), rows))
+
+
+ball("logistic", "two classes")
+ball("exponential, greedy steps", "two classes", loss="exponential", step="frank_wolfe")
+ball("penalised", "two classes, holes", alpha=0.01, radius=None, missing="learn")
+ball("trees, weights", "two classes, weights", max_depth=2)
+ball("3 classes", "three classes", radius=6.0, init="zero")
+ball("chosen by folds", "two classes", radius="cv", radii=(1.0, 2.0, 4.0), n_folds=3)
+ball("squared", "real, weights", "L1BoostingRegressor")
+ball("huber", "real, holes", "L1BoostingRegressor", loss="huber")
 
 # --- bagging ------------------------------------------------------------------------------------
 
