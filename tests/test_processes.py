@@ -84,7 +84,6 @@ sys.exit(7)
 MANY = {
     "forest": "RandomForestClassifier(500_000, n_jobs=2, random_state=0)",
     "forest on one thread": "RandomForestClassifier(500_000, n_jobs=1, random_state=0)",
-    "bagging": "BaggingClassifier(DecisionTreeClassifier(n_jobs=1), 500_000, n_jobs=2)",
     "bagging on one thread": "BaggingClassifier(DecisionTreeClassifier(n_jobs=1), 500_000)",
 }
 

@@ -93,7 +93,7 @@ def rows(case: Case, n: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray | 
 
 def fits(case: Case, X: np.ndarray, y: np.ndarray, weights: Any) -> list[Any]:
     estimator, parameters, *_ = case
-    parameters = {"n_estimators": 3, "max_bins": 6, "n_jobs": 1, "random_state": 3, **parameters}
+    parameters = {"n_estimators": 2, "max_bins": 6, "n_jobs": 1, "random_state": 3, **parameters}
     if estimator is not AdaBoostClassifier:
         parameters = plain(parameters)
     models = []
