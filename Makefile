@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 # says: without it every process rewrites the assertions of all test files anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-fast test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
+.PHONY: help demo test test-fast test-long test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -26,11 +26,15 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 	$(BIN)/python -m ensemble_gpu demo
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
-	$(PYTEST) -m "not interop" --ignore=tests/cuda
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) --dist load tests/cuda/simulator
+	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not long" --dist load tests/cuda/simulator
+
+test-long: $(VENV)/plot+test.installed  ## those that take long: comparisons over many seeds, compiling anew, late threads
+	$(PYTEST) -m "long and not interop" --dist load --ignore=tests/cuda
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m long --dist load tests/cuda/simulator
 
 test-fast: $(VENV)/plot+test.installed  ## the inner loop: every room, without the tests marked slow and the simulator
-	$(PYTEST) -m "not slow and not interop" --ignore=tests/cuda
+	$(PYTEST) -m "not slow and not long and not interop" --ignore=tests/cuda
 
 test-interop: $(VENV)/test+interop.installed  ## the tests that need torch and JAX
 	$(BIN)/python -m pytest -m interop

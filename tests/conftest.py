@@ -31,7 +31,6 @@ settings.load_profile("suite")
 LONG = (
     "record/test_record.py",
     "kernels/test_jit.py",
-    "cli/test_compile.py",
     "test_processes.py",
     "boosting/test_bit_identity.py",
     "trees/test_identity.py",
@@ -49,6 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: not in the inner loop (make test-fast)")
+    config.addinivalue_line("markers", "long: in a run of their own (make test-long)")
 
 
 @pytest.fixture(params=PLACES, ids=str)

@@ -94,6 +94,7 @@ def test_a_pool_of_forked_processes_fits_and_predicts_after_a_fit():
     assert done.stdout.split() == ["done"], done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MANY)
 def test_an_interrupt_at_once_or_later_ends_a_fit_of_very_many_learners_within_seconds(name):
     code = INTERRUPTED.format(estimator=MANY[name])

@@ -72,7 +72,7 @@ def sets() -> dict[str, tuple]:
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", sets())
 def test_error_on_test_rows_is_that_of_scikit_learn_within_their_standard_error(name):
     (X, y), learner, ours, theirs, params = sets()[name]
@@ -86,7 +86,7 @@ def test_error_on_test_rows_is_that_of_scikit_learn_within_their_standard_error(
     assert abs(mine - other) < error
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_grid_search_with_two_jobs_gives_the_serial_result(backend):
     X, y = load_breast_cancer(return_X_y=True)

@@ -58,6 +58,7 @@ def excess(own: Any, peer: Any) -> float:
     return float(difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference))))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_are_those_of_scikit_learn_up_to_chance(name):
     assert excess(errors(name), peer_errors(name)) < 2.0

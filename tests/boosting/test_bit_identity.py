@@ -167,7 +167,7 @@ def test_one_feature_shared_by_several_threads_gives_the_same_model(variant, n_j
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("n_classes", "missing"), [(2, "abstain"), (5, "learn")])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_few_rounds_are_the_first_of_many_on_both_engines(variant, n_classes, missing):
@@ -204,7 +204,7 @@ ROUGH = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "variant", "missing"), ROUGH)
 def test_adversarial_data_gives_one_finite_model_on_all_engines(name, variant, missing):
     data = ADVERSARIAL[name]()
@@ -238,7 +238,7 @@ def test_five_thousand_rounds_on_separable_data_stay_finite(variant):
     assert_finite(found, data.X)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_thousand_rounds_on_separable_data_are_the_same_on_the_reference_engine():
     data = separable(60)
     found = fingerprint(data, n_estimators=2000)

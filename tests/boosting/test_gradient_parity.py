@@ -158,6 +158,7 @@ def peer_accuracy() -> float:
     return mean_accuracy(lambda: HistGradientBoostingClassifier(max_iter=100, **TWO_LEAVES))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "quantile"), [("diabetes", 0.1), ("friedman", 0.9)])
 @pytest.mark.parametrize(("step", "percent"), [("line_search", 1.0), ("leaf", 2.0)])
 def test_pinball_loss_is_within_percents_of_gradient_boosting(name, quantile, step, percent):

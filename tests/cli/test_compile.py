@@ -95,7 +95,7 @@ def run(*arguments: str, **environment: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_compiling_a_fit_in_a_new_process_compiles_nothing(tmp_path):
     (tmp_path / "one.py").write_text(ONE)
     own = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -107,7 +107,7 @@ def test_after_compiling_a_fit_in_a_new_process_compiles_nothing(tmp_path):
     assert run("-c", AGAIN, **own) == ("0 []\n", "")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fits_of_other_data_need_no_kernels_but_those_that_are_compiled():
     before, others = run("-c", FITS)[0].split(maxsplit=1)
     assert int(before) > 10

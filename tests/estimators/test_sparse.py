@@ -271,7 +271,7 @@ def test_one_hot_columns_of_a_pipeline_are_taken_as_they_come():
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_no_dense_float_matrix_is_made(estimator):
-    n, p = 8_000, 1_200
+    n, p = 20_000, 1_200
     X = sparse.random(n, p, density=0.01, random_state=0, format="csr")
     y = np.asarray(X[:, :120].sum(axis=1)).ravel() > 1.0
     small = sparse.random(200, p, density=0.01, random_state=0, format="csr")

@@ -174,7 +174,7 @@ print(estimator.fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_read_only_install_without_a_home_fits_and_says_where_kernels_are(tmp_path):
     read_only_copy(tmp_path)
     (tmp_path / "tmp").mkdir()

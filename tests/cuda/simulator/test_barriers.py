@@ -265,6 +265,7 @@ def is_wrong(barrier: Barrier, expected: np.ndarray) -> bool:
         return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("barrier", BARRIERS, ids=str)
 def test_a_late_thread_is_waited_for(barrier: Barrier) -> None:
     expected = barrier.run(MODULES[barrier.module])
