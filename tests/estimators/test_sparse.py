@@ -261,6 +261,7 @@ def test_one_hot_columns_of_a_pipeline_are_taken_as_they_come():
     assert found.score(frame, y) > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "estimator",
     [

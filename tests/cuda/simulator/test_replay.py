@@ -11,6 +11,7 @@ NAMES = ["real", "SAMME", "gram, features drawn", "newton, rows and features dra
          "a stump a class", "a tree a class"]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_replayed_rounds_leave_the_state_that_the_run_had(name: str) -> None:
     estimator, n_classes = FITS[name]
