@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.sharing import share
+from ensemble_gpu.kernels.cpu.tabled import add_used
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS, N_POWERS
 from ensemble_gpu.kernels.jit import inner, kernel
-
-LANES = 8  # features per tile of codes
 
 
 @inner(forceinline=True)
@@ -26,30 +25,8 @@ def _quantised(log, exponent, powers):
 
 
 @inner
-def _table(tables, group, feature, nothing):
-    """A feature's table; nothing for the lanes of the last tile that hold no feature."""
-    return tables[group, feature] if feature < tables.shape[1] else nothing
-
-
-@inner
-def _add_tile(tile, tables, group, first, nothing, start, stop, logs):
-    """logs += the group's tables of eight features from `first` on, at the codes of each row."""
-    t0, t1 = _table(tables, group, first, nothing), _table(tables, group, first + 1, nothing)
-    t2, t3 = _table(tables, group, first + 2, nothing), _table(tables, group, first + 3, nothing)
-    t4, t5 = _table(tables, group, first + 4, nothing), _table(tables, group, first + 5, nothing)
-    t6, t7 = _table(tables, group, first + 6, nothing), _table(tables, group, first + 7, nothing)
-    for i in range(start, stop):
-        c0, c1, c2, c3 = tile[i, 0], tile[i, 1], tile[i, 2], tile[i, 3]
-        c4, c5, c6, c7 = tile[i, 4], tile[i, 5], tile[i, 6], tile[i, 7]
-        logs[i] += (t0[c0] + t1[c1] + t2[c2] + t3[c3]) + (t4[c4] + t5[c5] + t6[c6] + t7[c7])
-
-
-@inner
 def _log_weights(worker, first, last, plane, codes, where, tables, used, start_log, logs, top):
-    """L = L0 + sum over used tiles of the group's tables; top[part] = maximum of the part.
-
-    A feature that no stump uses has a table of zeros: a tile is read whole or not at all.
-    """
+    """L = L0 + sum over used features of the group's tables; top[part] = maximum of the part."""
     parts, group_of = where
     nothing = np.zeros(tables.shape[2], dtype=np.int64)
     weighted = start_log.shape[0] > 0
@@ -58,10 +35,7 @@ def _log_weights(worker, first, last, plane, codes, where, tables, used, start_l
         group = group_of[plane, c]
         for i in range(start, stop):
             logs[i] = start_log[i] if weighted else 0
-        for u in range(used.shape[0]):
-            tile = used[u] // LANES
-            if u == 0 or tile != used[u - 1] // LANES:
-                _add_tile(codes[tile], tables, group, LANES * tile, nothing, start, stop, logs)
+        add_used(codes, used, tables, group, nothing, start, stop, logs)
         highest = logs[start]
         for i in range(start, stop):
             highest = max(highest, logs[i])

@@ -31,6 +31,18 @@ def _add_tile(tile, tables, k, first, nothing, start, stop, out):
 
 
 @inner
+def add_used(codes, used, tables, k, nothing, start, stop, out):
+    """out[i] += sum over the used features f of tables[k, f, code of row i in f].
+
+    The tables of the others hold zeros, and so does `nothing`: a tile is read whole or not at all.
+    """
+    for u in range(used.shape[0]):
+        tile = used[u] // LANES
+        if u == 0 or tile != used[u - 1] // LANES:
+            _add_tile(codes[tile], tables, k, LANES * tile, nothing, start, stop, out)
+
+
+@inner
 def _add_blocks(worker, first, last, codes, F, used, tables, out):
     nothing = np.zeros(tables.shape[2])
     for block in range(first, last):
@@ -39,17 +51,11 @@ def _add_blocks(worker, first, last, codes, F, used, tables, out):
             own, before = out[k], F[k]
             for i in range(start, stop):
                 own[i] = before[i]
-            for u in range(used.shape[0]):
-                tile = used[u] // LANES
-                if u == 0 or tile != used[u - 1] // LANES:
-                    _add_tile(codes[tile], tables, k, LANES * tile, nothing, start, stop, own)
+            add_used(codes, used, tables, k, nothing, start, stop, own)
 
 
 @kernel
 def add_tables(crew, codes, F, used, tables, out):
-    """out[k, i] = F[k, i] + sum over the used features f of tables[k, f, code of row i in f].
-
-    The tables of the others hold zeros: a tile is read whole or not at all.
-    """
+    """out[k, i] = F[k, i] + sum over the used features f of tables[k, f, code of row i in f]."""
     n_blocks = (F.shape[1] + BLOCK - 1) // BLOCK
     share(crew, n_blocks, _add_blocks, (codes, F, used, tables, out))
