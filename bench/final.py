@@ -41,7 +41,7 @@ PARTS = (
     Part("classes", 20.0, 5.0),
     Part("wide", 25.0, 6.0),
     Part("small", 5.0, 2.0, ("small", "thousand")),
-    Part("predict", 8.0, 3.0, ("predict", "one-row")),
+    Part("predict", 8.0, 3.0),
     Part("binning", 10.0, 2.0),
     Part("adaboost", 30.0, 3.0),
     Part("losses", 4.0, 5.0),
@@ -95,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.final", description=__doc__)
     keys = [part.key for part in PARTS]
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--folder", default="two-threads", help="under bench/results")
+    parser.add_argument("--folder", default="final", help="under bench/results")
     parser.add_argument("--part", action="append", choices=keys, help="may be repeated")
     parser.add_argument("--patience", type=float, default=0.0, help="as in python -m bench")
     parser.add_argument("--minutes", type=float, default=60.0, help="start no part after these")

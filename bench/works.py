@@ -124,18 +124,11 @@ def _models(shape: Shape, rounds: int, race: Race) -> dict[str, Probabilities]:
     }
 
 
-def _predict(shape: Shape, rounds: int, rows: int, calls_a_run: int, race: Race) -> Outcome:
-    """Probabilities of `rows` raw float32 rows; seconds a call."""
+def _predict(shape: Shape, rounds: int, rows: int, race: Race) -> Outcome:
+    """Probabilities of `rows` raw float32 rows."""
     X = generated(shape).X[:rows]
     models = _models(shape, rounds, race)
-    calls = {n: partial(_repeat, predict, X, calls_a_run) for n, predict in models.items()}
-    timings = interleave(calls, race.effort)
-    return Outcome({name: timing.times(1.0 / calls_a_run) for name, timing in timings.items()})
-
-
-def _repeat(predict: Probabilities, X: np.ndarray, times: int) -> None:
-    for _ in range(times):
-        predict(X)
+    return Outcome(interleave({n: partial(ask, X) for n, ask in models.items()}, race.effort))
 
 
 def _small(race: Race) -> Outcome:
@@ -250,11 +243,7 @@ def _works(*, quick: bool) -> list[Work]:
         Work("binning", f"binning, {million}", partial(_binning, million), 3, 6),
         Work(
             "predict", f"predict {rows:,} rows, {model_rounds:,} rounds",
-            partial(_predict, model, model_rounds, rows, 1), 3, 10,
-        ),
-        Work(
-            "one-row", f"predict one row, {model_rounds:,} rounds",
-            partial(_predict, model, model_rounds, 1, 200), 1, 3,
+            partial(_predict, model, model_rounds, rows), 3, 10,
         ),
         Work("small", "fit, 569 x 30, 100 rounds, warm", _small, 5, 1, unit="ms"),
         Work(
