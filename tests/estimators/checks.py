@@ -60,12 +60,12 @@ def assert_checks_pass(
 
 
 def each_setting(estimators: Iterable[Any]) -> pytest.MarkDecorator:
-    """A test with `estimator`; in the inner loop the `first` of every class."""
+    """A test with `estimator`; the `first` of every class always, the others among the long tests."""
     seen: set[type] = set()
     settings = []
     for estimator in estimators:
         first = type(estimator) not in seen
-        marks = [] if first else [pytest.mark.slow]
+        marks = [] if first else [pytest.mark.slow, pytest.mark.long]
         name = " ".join(repr(estimator).split())
         settings.append(pytest.param(estimator, first, marks=marks, id=name))
         seen.add(type(estimator))
