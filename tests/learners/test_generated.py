@@ -234,24 +234,6 @@ def test_a_missing_value_in_a_used_feature_abstains():
     np.testing.assert_array_equal(model(hidden), np.zeros((len(y), 1)))
 
 
-def test_the_circle_of_the_lecture():
-    model = example.fitted(flipped=0.0, learning_rate=1.0)
-    assert example.errors(model, *example.circle(500, 5))[-1] == 0.0
-    assert 0.03 < example.errors(model, *example.circle(10_000, 2))[-1] < 0.055
-
-
-def test_small_steps_are_better_where_labels_are_noisy():
-    fits = [example.fitted(0.3, nu, n_candidates=300) for nu in (1.0, 0.1)]
-    large, small = (example.errors(fit, *example.circle(10_000, 2, 0.3))[-1] for fit in fits)
-    assert small < large - 0.02
-
-
-def test_the_example_prints_a_table_and_draws(tmp_path, capsys):
-    example.main(tmp_path / "circle.png", n_candidates=20)
-    assert len(capsys.readouterr().out.splitlines()) == 7
-    assert (tmp_path / "circle.png").stat().st_size > 10_000
-
-
 @pytest.mark.parametrize("redraw", ["once", "round"])
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge"])
 def test_any_loss_takes_generators(loss, redraw):
