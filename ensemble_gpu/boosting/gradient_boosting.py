@@ -150,7 +150,7 @@ PARAMETERS = """
         are chosen together. The squared loss knows without: the largest gain is the largest fall.
     subsample : float in (0, 1] or None, default=None
         Probability with which a row takes part in the choice of a round's learner; None:
-        {subsample:g}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
+        {subsample}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
         and one of whole weight w is drawn as w equal rows are (one of another weight as a whole).
     n_bags : int, default=1
         That many models, each on a bootstrap sample of the rows (drawn from the same binned rows
@@ -242,12 +242,13 @@ def described(without: tuple[str, ...] = (), defaults: Defaults = DEFAULTS, **mo
     least, most = defaults.rates
     trees = asdict(defaults.trees)
     share = trees.pop("max_features")
-    rounds = {
+    texts = {
         "rounds": ROUNDS, "cap": MOST_ROUNDS, "path": defaults.path, "least_rate": least,
         "most_rate": most, "usual_rate": defaults.rate(ROUNDS), "auto": AUTO_ROWS,
+        "subsample": f"{trees.pop('subsample'):g}",
         "max_features": "all" if share is None else f"{share:g}, of stumps all",
     }  # fmt: skip
-    text = PARAMETERS.format(**rounds, **trees, **more)
+    text = PARAMETERS.format(**texts | trees | more)
     for name in without:
         text = re.sub(rf"\n    {name} :.*?(?=\n    \w)", "", text, flags=re.DOTALL)
     return text
@@ -285,7 +286,6 @@ class GradientBoosting(BoostedEstimator):
     categorical_split: str
     # The step of losses without kinks.
     _smooth_step: str
-    _defaults = DEFAULTS
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -325,6 +325,9 @@ class GradientBoosting(BoostedEstimator):
         check_integer("n_estimators", self.n_estimators, 1, others=(None,))
         check_real("learning_rate", self.learning_rate, 0.0, 1.0, others=(None,))
 
+    def _defaults(self) -> Defaults:
+        return DEFAULTS
+
     def _restraint(self, weight: float = 1.0) -> Restraint:
         """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
         stumps = self.estimator is not None or splits_once(self.max_depth, self.max_leaf_nodes)
@@ -332,7 +335,7 @@ class GradientBoosting(BoostedEstimator):
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
         told = {n: v for n, v in given.items() if v is not None or n == "max_features"}
-        of_trees = self._defaults.trees.for_rows_of(weight)
+        of_trees = self._defaults().trees.for_rows_of(weight)
         return replace(OF_STUMPS if stumps else of_trees, **told)
 
     def _resolved(self) -> dict[str, Any]:
@@ -358,8 +361,10 @@ class GradientBoosting(BoostedEstimator):
         if self.learning_rate is not None:
             return float(self.learning_rate)
         if self.warm_start:  # how many rounds there will be is not known
-            return self._defaults.rates[1]
-        return self._defaults.rate(ROUNDS if self.n_estimators is None else int(self.n_estimators))
+            return self._defaults().rates[1]
+        return self._defaults().rate(
+            ROUNDS if self.n_estimators is None else int(self.n_estimators)
+        )
 
     def _descent(
         self, data: TrainingData, loss: Loss, votes: bool, n_learners: int = 1

@@ -52,6 +52,9 @@ def test_defaults_are_those_that_the_documentation_names():
     }  # fmt: skip
     usual = BoostingRanker(n_estimators=3, max_depth=2).fit(X, Y, qid=QID)
     assert prints(usual) == prints(usual.set_params(**told).fit(X, Y, qid=QID))
+    ranks = BoostingRanker("lambda", n_estimators=3, max_depth=2).fit(X, Y, qid=QID)
+    ranks_told = {**told, "subsample": 0.65}
+    assert prints(ranks) == prints(ranks.set_params(**ranks_told).fit(X, Y, qid=QID))
     stumps = BoostingRanker(n_estimators=3).fit(X, Y, qid=QID)
     plain = {**told, "subsample": 1.0, "min_samples_leaf": 1, "min_hessian": 0.0}
     plain["l2_regularization"] = 0.0
@@ -62,7 +65,7 @@ def test_defaults_are_those_that_the_documentation_names():
     assert prints(book) == prints(book.set_params(learning_rate=1.0).fit(X, Y, qid=QID))
     text = BoostingRanker.__doc__
     for said in (
-        "None: 30 / n_estimators, at least 0.03", "most 0.2; 0.06 where", "0.5, of stumps 1",
+        "None: 30 / n_estimators, at least 0.03", "most 0.2; 0.06 where", "0.5 (0.65 for loss",
         '"auto": all.', 'early_stopping : bool or "auto", default=False',
     ):  # fmt: skip
         assert said in text, said
