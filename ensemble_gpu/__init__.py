@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
     from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
+    from ensemble_gpu.boosting.boosting_ranker import BoostingRanker
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
-    from ensemble_gpu.boosting.ranker import BoostingRanker
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
@@ -41,7 +41,7 @@ _HOME = {
     "BaggingClassifier": "ensemble_gpu.bagging.bagging",
     "BaggingRegressor": "ensemble_gpu.bagging.bagging",
     "BoostingClassifier": "ensemble_gpu.boosting.estimators",
-    "BoostingRanker": "ensemble_gpu.boosting.ranker",
+    "BoostingRanker": "ensemble_gpu.boosting.boosting_ranker",
     "BoostingRegressor": "ensemble_gpu.boosting.estimators",
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",

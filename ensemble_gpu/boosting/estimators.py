@@ -53,6 +53,8 @@ _CLASS_WEIGHT = """
         Weights of the labels, by which those of their rows are multiplied (not those of X_val);
         "balanced": n / (K n_k)."""
 
+AUTO_STOPPING = '"auto"'
+HELD_ROWS = "rows, drawn as those of `subsample` are"
 _CLASS_METRICS = """"log_loss", "roc_auc" ("auc"),
         "error", "accuracy", "balanced_accuracy", "brier\""""
 _NUMBER_METRICS = """"rmse", "mse", "mae", "mape", "r2",
@@ -91,6 +93,8 @@ class BoostingClassifier(BoostedClassifier, GradientBoosting):
             prediction="probabilities",
             classes=", classes_",
             class_weight=_CLASS_WEIGHT,
+            stopping=AUTO_STOPPING,
+            held=HELD_ROWS,
             metrics=_CLASS_METRICS,
         )
     )
@@ -279,6 +283,8 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
             prediction="predictions",
             classes="",
             class_weight="",
+            stopping=AUTO_STOPPING,
+            held=HELD_ROWS,
             metrics=_NUMBER_METRICS,
         )
     )

@@ -1,9 +1,10 @@
-"""The parameters of gradient boosting that both estimators have: meaning, defaults, checks.
+"""The parameters of gradient boosting that its estimators have: meaning, defaults, checks.
 
 What is not given depends on whether rounds grow trees or stumps. Trees are held back: each is grown
 on a draw of the rows, each node on a draw of the features, and leaves keep some rows and are
 shrunk. Stumps are as simple as can be already, and without all that they have strategies of their
-own (boosting/plans.py). The numbers were found on the tuning sets of bench/quality.py.
+own (boosting/plans.py). The numbers were found on the tuning sets of bench/quality.py; the ranker
+has its own (boosting/boosting_ranker.py).
 """
 
 from __future__ import annotations
@@ -45,8 +46,6 @@ from ensemble_gpu.losses import Loss
 
 # Rounds without and with early stopping, where n_estimators is None.
 ROUNDS, MOST_ROUNDS = 500, 10_000
-# What learning_rate times the rounds is, where it is None, and its bounds.
-PATH, LEAST_RATE, MOST_RATE = 15.0, 0.03, 0.1
 # Rows from which early_stopping="auto" is on.
 AUTO_ROWS = 10_000
 AUTO = "auto"
@@ -77,8 +76,27 @@ class Restraint:
         )
 
 
-OF_TREES = Restraint(20, 1e-3, 1.0, 0.8, 0.4)
 OF_STUMPS = Restraint(1, 0.0, 0.0, 1.0, None)
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Of an estimator: what holds its trees back, and the rate where it is None.
+
+    `path` is what the rate times the rounds is, within `rates`.
+    """
+
+    trees: Restraint
+    path: float
+    rates: tuple[float, float]
+
+    def rate(self, n_rounds: int) -> float:
+        """The learning rate of so many rounds."""
+        least, most = self.rates
+        return min(max(self.path / n_rounds, least), most)
+
+
+DEFAULTS = Defaults(Restraint(20, 1e-3, 1.0, 0.8, 0.4), 15.0, (0.03, 0.1))
 
 PARAMETERS = """
     estimator : regressor, classifier, learner of `ensemble_gpu.learners` or None
@@ -93,8 +111,9 @@ PARAMETERS = """
     n_estimators : int or None, default=None
         Rounds at most. None: {rounds}, or with early stopping {cap:,}, so that it decides.
     learning_rate : float in (0, 1] or None, default=None
-        nu: a round adds nu alpha h. None: {path:g} / n_estimators, at least {least_rate:g} (this
-        where n_estimators is None) and at most {most_rate:g} (this with warm_start).
+        nu: a round adds nu alpha h. None: {path:g} / n_estimators, at least {least_rate:g} and at
+        most {most_rate:g}; {usual_rate:g} where n_estimators is None, {most_rate:g} with
+        warm_start.
     init : {{"constant", "zero"}}, default="constant"
         Where F begins: at the best constant for y, or at 0. (What runs as an AdaBoost begins at 0.)
     max_depth : int or None, default={depth}
@@ -131,7 +150,7 @@ PARAMETERS = """
         are chosen together. The squared loss knows without: the largest gain is the largest fall.
     subsample : float in (0, 1] or None, default=None
         Probability with which a row takes part in the choice of a round's learner; None:
-        {subsample:g}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
+        {subsample}, of stumps 1. Rows are drawn by what they hold: their order does not matter,
         and one of whole weight w is drawn as w equal rows are (one of another weight as a whole).
     n_bags : int, default=1
         That many models, each on a bootstrap sample of the rows (drawn from the same binned rows
@@ -141,7 +160,7 @@ PARAMETERS = """
         watches the average.
     max_features : int, float, "sqrt", "log2", "auto" or None, default="auto"
         Features drawn for each round, of trees for each node (a share, where a float); None: all;
-        "auto": {max_features:g}, of stumps all.
+        "auto": {max_features}.
     monotonic_cst : array of -1, 0, +1, dict of names, or None
         +1: the prediction may only rise with the feature; -1: only fall.
     interaction_cst : "pairwise", "no_interactions", sequence of sets of features, or None
@@ -163,10 +182,10 @@ PARAMETERS = """
     missing : {{"abstain", "learn", "error"}}, default="abstain"
         NaN in the stump's feature: "abstain" adds 0; "learn" sends it to the side that scores
         better, as trees always do; "error" refuses NaN.
-    early_stopping : bool or "auto", default="auto"
+    early_stopping : bool or "auto", default={stopping}
         True: stop when the validation loss has not improved for `n_iter_no_change` rounds, and keep
         the best round; uses eval_set or X_val, y_val of `fit`, or holds out `validation_fraction`
-        of the rows, drawn as those of `subsample` are.
+        of the {held}.
         "auto": True from {auto:,} rows on.
     validation_fraction : float, default=0.1
     n_iter_no_change : int, default=20
@@ -215,16 +234,21 @@ PARAMETERS = """
     """
 
 
-def described(without: tuple[str, ...] = (), **more: Any) -> str:
+def described(without: tuple[str, ...] = (), defaults: Defaults = DEFAULTS, **more: Any) -> str:
     """The part of an estimator's docstring that is about these parameters, and attributes.
 
     `without` those that it does not have.
     """
-    rounds = {
-        "rounds": ROUNDS, "cap": MOST_ROUNDS, "path": PATH, "least_rate": LEAST_RATE,
-        "most_rate": MOST_RATE, "auto": AUTO_ROWS,
+    least, most = defaults.rates
+    trees = asdict(defaults.trees)
+    share = trees.pop("max_features")
+    texts = {
+        "rounds": ROUNDS, "cap": MOST_ROUNDS, "path": defaults.path, "least_rate": least,
+        "most_rate": most, "usual_rate": defaults.rate(ROUNDS), "auto": AUTO_ROWS,
+        "subsample": f"{trees.pop('subsample'):g}",
+        "max_features": "all" if share is None else f"{share:g}, of stumps all",
     }  # fmt: skip
-    text = PARAMETERS.format(**rounds, **asdict(OF_TREES), **more)
+    text = PARAMETERS.format(**texts | trees | more)
     for name in without:
         text = re.sub(rf"\n    {name} :.*?(?=\n    \w)", "", text, flags=re.DOTALL)
     return text
@@ -301,6 +325,9 @@ class GradientBoosting(BoostedEstimator):
         check_integer("n_estimators", self.n_estimators, 1, others=(None,))
         check_real("learning_rate", self.learning_rate, 0.0, 1.0, others=(None,))
 
+    def _defaults(self) -> Defaults:
+        return DEFAULTS
+
     def _restraint(self, weight: float = 1.0) -> Restraint:
         """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
         stumps = self.estimator is not None or splits_once(self.max_depth, self.max_leaf_nodes)
@@ -308,7 +335,8 @@ class GradientBoosting(BoostedEstimator):
         if isinstance(self.max_features, str) and self.max_features == AUTO:
             del given["max_features"]
         told = {n: v for n, v in given.items() if v is not None or n == "max_features"}
-        return replace(OF_STUMPS if stumps else OF_TREES.for_rows_of(weight), **told)
+        of_trees = self._defaults().trees.for_rows_of(weight)
+        return replace(OF_STUMPS if stumps else of_trees, **told)
 
     def _resolved(self) -> dict[str, Any]:
         return {"learning_rate": self._resolved_rate(), **asdict(self._restraint())}
@@ -333,9 +361,10 @@ class GradientBoosting(BoostedEstimator):
         if self.learning_rate is not None:
             return float(self.learning_rate)
         if self.warm_start:  # how many rounds there will be is not known
-            return MOST_RATE
-        rounds = ROUNDS if self.n_estimators is None else int(self.n_estimators)
-        return min(max(PATH / rounds, LEAST_RATE), MOST_RATE)
+            return self._defaults().rates[1]
+        return self._defaults().rate(
+            ROUNDS if self.n_estimators is None else int(self.n_estimators)
+        )
 
     def _descent(
         self, data: TrainingData, loss: Loss, votes: bool, n_learners: int = 1

@@ -46,7 +46,8 @@ from ensemble_gpu.kernels.protocol import LEFT, N_LEAVES, RIGHT, TIE, Cut, Engin
 from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.learners.protocol import RoundWeights
 from ensemble_gpu.learners.stump import Stump, StumpLeaves, StumpTables
-from ensemble_gpu.losses.pairwise import PairExponential, PairLoss, QueryExponential, integers
+from ensemble_gpu.losses.by_query import QueryExponential
+from ensemble_gpu.losses.pairwise import PairExponential, PairLoss, integers
 from ensemble_gpu.model.link import IDENTITY
 
 # Bits of the sum of all pairs' weights.

@@ -20,16 +20,9 @@ from ensemble_gpu.kernels.host.scalar import log
 from ensemble_gpu.kernels.queries import Queries
 from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
-from ensemble_gpu.losses.pairwise import (
-    PairExponential,
-    PairList,
-    PairLogistic,
-    PairLoss,
-    QueryExponential,
-    QueryLambda,
-    QueryLogistic,
-    Ranks,
-)
+from ensemble_gpu.losses.by_query import QueryExponential, QueryLogistic
+from ensemble_gpu.losses.lambdas import QueryLambda, Ranks
+from ensemble_gpu.losses.pairwise import PairExponential, PairList, PairLogistic, PairLoss
 from ensemble_gpu.metrics.by_query import EXPONENTIAL, gains_of
 
 OF_QUERIES: dict[str, type[Any]] = {"exponential": QueryExponential, "logistic": QueryLogistic}

@@ -46,6 +46,8 @@ def read_groups(qid: Any, n_rows: int, where: Where, name: str = "qid") -> tuple
             if not np.isfinite(qid).all():
                 raise ValueError(f"{name} contains NaN or infinity; every row needs a query.")
             qid = np.unique(qid, return_inverse=True)[1]
+    if qid.ndim > 1:
+        raise ValueError(f"{name} must be of one dimension, a label a row; got shape {qid.shape}.")
     check_length(name, int(qid.shape[0]) if qid.ndim else 1, features_of(name), n_rows)
     labels, index = check_labels(qid, n_rows, where, 1, name)
     return where.xp.astype(index, where.xp.int64), len(labels)

@@ -54,6 +54,8 @@ def read_pairs(pairs: Any, pair_weight: Any, n_rows: int) -> Pairs:
             raise ValueError(
                 f"pair_weight must hold {len(found)} weights, one a pair; got {len(given)}."
             )
+        if np.ndim(given) == 1 and not np.any(given):
+            raise ValueError("pair_weight is zero for every pair; at least one must be > 0.")
         weights = whole_weights(check_weights(given, len(found), NUMPY, "pair_weight"))
     kept = weights > 0
     return Pairs(found[kept, 0], found[kept, 1], weights[kept])

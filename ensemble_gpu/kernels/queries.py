@@ -8,7 +8,7 @@ of one query and level, a range:
 
 A pair is two rows of a query at different levels. It weighs c_q W_i W_j, W integer weights of rows
 (None: ones), c_q the weight of the query. `factor[q]` is c_q times one number for all queries, the
-weight of the rows divided by twice that of the pairs: the losses (losses/pairwise.py) are means
+weight of the rows divided by twice that of the pairs: the losses (losses/by_query.py) are means
 over pairs, and the sum of their parts over the rows has the size of a loss of single rows.
 
 Terms in (0, 1] are added up as integers, rint(term 2^bits): sums below 2^62 whatever the rows, the

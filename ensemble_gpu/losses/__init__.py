@@ -38,7 +38,8 @@ REGRESSION: dict[str, type[Loss]] = {
     "poisson": Poisson,
 }
 
-# Losses over pairs (losses/pairwise.py); which class it is depends on how pairs are given.
+# Losses over pairs (losses/pairwise.py, losses/by_query.py, losses/lambdas.py); which class it is
+# depends on how pairs are given.
 RANKING = ("exponential", "logistic", "lambda")
 
 # What scikit-learn and LightGBM call them.

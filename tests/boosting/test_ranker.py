@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from ensemble_gpu import BoostingRanker, metrics, use_engine
 from ensemble_gpu.learners import HalfSpaces
+from examples import ranking as example
 from tests.places import DEVICE
 from tests.ranking import pairs_of, ranking
 
@@ -40,6 +43,42 @@ def test_the_model_is_the_same_on_every_engine_and_for_any_order_of_rows(paramet
     with use_engine("reference"):
         other = ranker(**parameters, n_jobs=1).fit(X[at], Y[at], qid=QID[at])
     assert prints(other) == prints(model)
+
+
+def test_defaults_are_those_that_the_documentation_names():
+    told = {
+        "learning_rate": 0.2, "subsample": 0.5, "max_features": None, "min_samples_leaf": 20,
+        "min_hessian": 0.001, "l2_regularization": 1.0,
+    }  # fmt: skip
+    usual = BoostingRanker(n_estimators=3, max_depth=2).fit(X, Y, qid=QID)
+    assert prints(usual) == prints(usual.set_params(**told).fit(X, Y, qid=QID))
+    ranks = BoostingRanker("lambda", n_estimators=3, max_depth=2).fit(X, Y, qid=QID)
+    ranks_told = {**told, "subsample": 0.65}
+    assert prints(ranks) == prints(ranks.set_params(**ranks_told).fit(X, Y, qid=QID))
+    stumps = BoostingRanker(n_estimators=3).fit(X, Y, qid=QID)
+    plain = {**told, "subsample": 1.0, "min_samples_leaf": 1, "min_hessian": 0.0}
+    plain["l2_regularization"] = 0.0
+    assert prints(stumps) == prints(stumps.set_params(**plain).fit(X, Y, qid=QID))
+    rates = {n: BoostingRanker(n_estimators=n)._resolved_rate() for n in (100, 300, None, 5000)}
+    assert rates == {100: 0.2, 300: 0.1, None: 0.06, 5000: 0.03}
+    book = BoostingRanker(variant="rankboost", n_estimators=3).fit(X, Y, qid=QID)
+    assert prints(book) == prints(book.set_params(learning_rate=1.0).fit(X, Y, qid=QID))
+    text = BoostingRanker.__doc__
+    for said in (
+        "None: 30 / n_estimators, at least 0.03", "most 0.2; 0.06 where", "0.5 (0.65 for loss",
+        '"auto": all.', 'early_stopping : bool or "auto", default=False',
+    ):  # fmt: skip
+        assert said in text, said
+
+
+def test_the_example_ranks_by_queries_and_by_pairs(capsys):
+    example.main(n_queries=40, n_rounds=20)
+    told = capsys.readouterr().out
+    wrong = [float(value) for value in re.findall(r"pairwise error (\d\.\d+)", told)]
+    assert len(wrong) == 7
+    assert max(wrong) < 0.25
+    misordered, R = map(float, re.search(r"pairs (\S+) are .* R = (\S+)", told).groups())
+    assert misordered <= R
 
 
 def test_arrays_of_another_library_give_the_same_model_and_their_own_predictions():

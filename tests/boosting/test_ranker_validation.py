@@ -87,6 +87,7 @@ BAD = {
     "no qid": ({"qid": None}, "qid must say which query each row belongs to"),
     "no y": ({"y": None}, "requires y to be passed"),
     "qid of other length": ({"qid": QID[:-1]}, "X has 400 rows, qid has 399"),
+    "two columns of qid": ({"qid": QID[:, None] + [0, 1]}, r"qid must be of one dim.*\(400, 2\)"),
     "NaN in qid": ({"qid": np.where(np.arange(400) == 3, np.nan, QID)}, "qid contains NaN"),
     "None in qid": ({"qid": [None, *QID[1:]]}, "qid contains NaN or None"),
     "NaN in y": ({"y": np.where(np.arange(400) == 3, np.nan, Y)}, "y contains NaN"),
@@ -129,6 +130,7 @@ def test_bad_pairs_are_named(pairs, message):
     ("parameters", "given", "message"),
     [
         ({}, {"pair_weight": [1, 2]}, "pair_weight must hold 30 weights, one a pair; got 2"),
+        ({}, {"pair_weight": [0] * 30}, "pair_weight is zero for every pair"),
         ({"loss": "lambda"}, {}, "with pairs loss must be 'exponential' or 'logistic'"),
         ({"early_stopping": True}, {}, "early_stopping=True with pairs needs validation queries"),
     ],

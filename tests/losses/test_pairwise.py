@@ -11,7 +11,7 @@ from ensemble_gpu.data.groups import Groups
 from ensemble_gpu.data.pairs import read_pairs
 from ensemble_gpu.data.queries import queries_of
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
-from ensemble_gpu.losses.pairwise import QueryExponential, QueryLogistic
+from ensemble_gpu.losses.by_query import QueryExponential, QueryLogistic
 from tests.ranking import pairs_of, ranking
 
 _, Y, QID = ranking(90, 5)

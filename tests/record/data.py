@@ -17,12 +17,16 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 
 @dataclass(frozen=True)
 class Data:
-    """Rows of a fit; `validation` holds X_val, y_val and perhaps sample_weight_val."""
+    """Rows of a fit; `validation` holds X_val, y_val and perhaps sample_weight_val.
+
+    `ranking` is what a ranker compares: qid (and qid_val), or pairs and perhaps pair_weight.
+    """
 
     X: Any
-    y: np.ndarray
+    y: np.ndarray | None
     weights: np.ndarray | None = None
     validation: dict[str, np.ndarray] = field(default_factory=dict)
+    ranking: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def bell(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -133,6 +137,53 @@ def odd_columns(data: Data) -> Data:
     return replace(data, X=X)
 
 
+def ranking(n: int, n_queries: int, seed: int = 0) -> Data:
+    """Five levels of relevance in queries of unequal sizes, which come in any order."""
+    data = real(n, seed)
+    assert data.y is not None
+    cuts = np.sort(data.y)[[n * i // 20 for i in (10, 15, 18, 19)]]
+    qid = np.random.default_rng(17).integers(n_queries, size=n) * 7 % (3 * n_queries)
+    return replace(data, y=np.searchsorted(cuts, data.y).astype(np.float64), ranking={"qid": qid})
+
+
+def with_categories(data: Data) -> Data:
+    """The last two columns are five and nine categories."""
+    X, rng = data.X.copy(), np.random.default_rng(18)
+    X[:, 4], X[:, 5] = rng.integers(5, size=len(X)), rng.integers(9, size=len(X))
+    return replace(data, X=X)
+
+
+def by_query_weighted(data: Data) -> Data:
+    """Weights of queries, one of them zero."""
+    weights = 0.25 + np.random.default_rng(19).random(len(np.unique(data.ranking["qid"])))
+    weights[3] = 0.0
+    return replace(data, weights=weights)
+
+
+def ranking_with_validation(n: int, n_queries: int) -> Data:
+    """A third of the queries is for validation, and so is a share of noise."""
+    data = noisy(ranking(n, n_queries), 0.2)
+    assert data.y is not None
+    qid = data.ranking["qid"]
+    held = qid % 3 == 0
+    val = {"X_val": data.X[held], "y_val": data.y[held]}
+    queries = {"qid": qid[~held], "qid_val": qid[held]}
+    return Data(data.X[~held], data.y[~held], None, val, queries)
+
+
+def preferences(n: int, n_pairs: int, weights_too: bool = False) -> Data:
+    """Given pairs of rows, some of them the wrong way round; weights that are no whole numbers."""
+    data, rng = noisy(real(n), 0.2), np.random.default_rng(20)
+    assert data.y is not None
+    pairs = rng.integers(n, size=(n_pairs, 2))
+    pairs = pairs[data.y[pairs[:, 0]] != data.y[pairs[:, 1]]]
+    turned = data.y[pairs[:, 0]] < data.y[pairs[:, 1]]
+    queries = {"pairs": np.where(turned[:, None], pairs[:, ::-1], pairs)}
+    if weights_too:
+        queries["pair_weight"] = 0.25 + rng.random(len(pairs))
+    return Data(data.X, None, None, {}, queries)
+
+
 def bundled(load: Any) -> Data:
     X, y = load(return_X_y=True)
     return Data(X, y)
@@ -210,6 +261,17 @@ MAKERS = {
     "categories, real, weights": lambda: weighted(mixed(400)),
     "frame, two classes": lambda: frame(400, 2),
     "frame, real": lambda: frame(400),
+    "ranking": lambda: ranking(500, 25),
+    "ranking, holes": lambda: with_holes(ranking(500, 25)),
+    "ranking, weights": lambda: weighted(ranking(500, 25)),
+    "ranking, holes and weights": lambda: weighted(with_holes(ranking(500, 25))),
+    "ranking, weights of queries": lambda: by_query_weighted(ranking(500, 25)),
+    "ranking, categories": lambda: with_categories(ranking(500, 25)),
+    "ranking, validation": lambda: ranking_with_validation(750, 36),
+    "ranking, noise": lambda: noisy(ranking(600, 30), 0.2),
+    "ranking, 20500 rows": lambda: ranking(20_500, 700),
+    "pairs": lambda: preferences(300, 900),
+    "pairs, weights": lambda: preferences(300, 900, weights_too=True),
     "iris": lambda: bundled(load_iris),
     "wine": lambda: bundled(load_wine),
     "breast cancer": lambda: bundled(load_breast_cancer),
@@ -222,7 +284,8 @@ MAKERS = {
 def data(name: str) -> Data:
     """A data set by its name; nobody writes into it."""
     made = MAKERS[name]()
-    for array in (made.X, made.y, made.weights, *made.validation.values()):
+    arrays = (*made.validation.values(), *made.ranking.values())
+    for array in (made.X, made.y, made.weights, *arrays):
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     return made

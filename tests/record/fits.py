@@ -31,7 +31,7 @@ from sklearn.tree import DecisionTreeRegressor as TheirTreeRegressor
 import ensemble_gpu
 from ensemble_gpu import use_engine
 from ensemble_gpu.learners import Balls, Boxes, HalfSpaces, Rectangles
-from ensemble_gpu.losses import CustomLoss, Huber, Quantile
+from ensemble_gpu.losses import RANKING, CustomLoss, Huber, Quantile
 from tests.record.data import Data, data
 
 RECORD = Path(__file__).with_name("fingerprints.json")
@@ -87,6 +87,16 @@ BOOSTING_CLASSIFIER = {
     **_GRADIENT,
 }
 BOOSTING_REGRESSOR = {"loss": "squared", "quantile": None, "step": None, **_GRADIENT}
+BOOSTING_RANKER = {
+    "loss": "exponential",
+    "variant": "gradient",
+    "truncation": 30,
+    "estimator": None,
+    "step": None,
+    "candidates": 1,
+    "interaction_cst": None,
+    **_GRADIENT,
+}
 _BALL = {
     "radius": 3.0,
     "alpha": None,
@@ -164,6 +174,7 @@ PARAMETERS: dict[Any, dict[str, Any]] = {
     "AdaBoostClassifier": ADABOOST,
     "BoostingClassifier": BOOSTING_CLASSIFIER,
     "BoostingRegressor": BOOSTING_REGRESSOR,
+    "BoostingRanker": BOOSTING_RANKER,
     "L1BoostingClassifier": L1_CLASSIFIER,
     "L1BoostingRegressor": L1_REGRESSOR,
     "DecisionTreeClassifier": TREE_CLASSIFIER,
@@ -273,7 +284,7 @@ class Fit:
         estimator = self.estimator.make(n_jobs)
         for changes in ({}, *self.then):
             estimator.set_params(**changes)
-            estimator.fit(rows.X, rows.y, rows.weights, **rows.validation)
+            estimator.fit(rows.X, rows.y, rows.weights, **rows.validation, **rows.ranking)
         return self.read(estimator, rows)
 
     def __str__(self) -> str:
@@ -597,6 +608,64 @@ classifier("20500 rows, 3 classes, trees", "three classes, 20500 rows", n_estima
 regressor("20500 rows, squared", "real, 20500 rows", n_estimators=8)
 regressor("22500 rows, absolute, trees", "real, 22500 rows, weights", loss="absolute",
           n_estimators=3, max_depth=None, max_leaf_nodes=12)  # fmt: skip
+
+# --- rankings -----------------------------------------------------------------------------------
+
+
+def ranker(name: str, rows: str, **changes: Any) -> None:
+    add(f"boosting ranker: {name}", Fit(of("BoostingRanker", **changes), rows))
+
+
+for loss, (shape, size) in product(RANKING, SHAPES.items()):
+    ranker(f"{loss}, {shape}", "ranking", loss=loss, **size)
+    ranker(f"{loss}, holes and weights, {shape}", "ranking, holes and weights", loss=loss, **size)
+    ranker(f"{loss}, rows and features drawn, {shape}", "ranking", loss=loss, subsample=0.5,
+           max_features=3, **size)  # fmt: skip
+for loss, step in product(("exponential", "logistic"), ("line_search", "constant")):
+    ranker(f"{loss}, {step}", "ranking", loss=loss, step=step)
+ranker("lambda, constant", "ranking", loss="lambda", step="constant")
+ranker("lambda of the first ranks", "ranking", loss="lambda", truncation=3)
+for loss in RANKING:
+    ranker(f"{loss}, weights of queries", "ranking, weights of queries", loss=loss)
+for name, rows in {
+    "plain": "ranking",
+    "holes": "ranking, holes",
+    "weights": "ranking, weights",
+    "weights of queries": "ranking, weights of queries",
+    "pairs": "pairs",
+    "pairs with weights": "pairs, weights",
+}.items():
+    ranker(f"RankBoost, {name}", rows, variant="rankboost", learning_rate=1.0)
+ranker("RankBoost, small steps", "ranking", variant="rankboost", learning_rate=0.2)
+for loss, (shape, size) in product(("exponential", "logistic"), SHAPES.items()):
+    ranker(f"{loss}, pairs, {shape}", "pairs", loss=loss, **size)
+    ranker(f"{loss}, pairs with weights, {shape}", "pairs, weights", loss=loss, **size)
+ranker("learn", "ranking, holes", missing="learn")
+ranker("monotone stumps", "ranking", monotonic_cst=_cst)
+ranker("monotone trees", "ranking", monotonic_cst=_cst, max_depth=3)
+ranker("categories", "ranking, categories", categorical_features=[4, 5], max_depth=3)
+ranker("no interactions", "ranking", interaction_cst="no_interactions", max_depth=3)
+ranker("best first, restrained", "ranking", max_depth=None, max_leaf_nodes=6, min_samples_leaf=10,
+       l2_regularization=1.0, min_hessian=0.5)  # fmt: skip
+ranker("all values", "ranking", max_bins=None)
+ranker("candidates", "ranking", step="line_search", candidates=3)
+ranker("20500 rows", "ranking, 20500 rows", n_estimators=4)
+ranker("20500 rows, trees", "ranking, 20500 rows", n_estimators=2, max_depth=4)
+# parameters of stumps and trees are refused beside a learner
+_not_given = {
+    "min_samples_leaf": None, "min_hessian": None, "l2_regularization": None,
+    "max_features": "auto",
+}  # fmt: skip
+ranker("half-spaces", "ranking, holes and weights", estimator=HalfSpaces(30), random_state=3,
+       **_not_given)  # fmt: skip
+ranker("own trees", "ranking", n_estimators=4, estimator=of("DecisionTreeRegressor", max_depth=2),
+       **_not_given)  # fmt: skip
+_stopping_late = {
+    "early_stopping": True, "n_iter_no_change": 4, "n_estimators": 60, "learning_rate": 1.0,
+    "metric": "pairwise_error",
+}  # fmt: skip
+ranker("validation queries", "ranking, validation", **_stopping_late)
+ranker("held-out queries", "ranking, noise", validation_fraction=0.25, **_stopping_late)
 
 # --- trees --------------------------------------------------------------------------------------
 

@@ -10,8 +10,9 @@ import pytest
 import ensemble_gpu
 from ensemble_gpu import use_engine
 from ensemble_gpu.bagging.validation import VALIDATIONS
+from ensemble_gpu.boosting.boosting_ranker import VARIANTS
 from ensemble_gpu.boosting.steps import LEAF_STEP, STEPS
-from ensemble_gpu.losses import CLASSIFICATION, REGRESSION
+from ensemble_gpu.losses import CLASSIFICATION, RANKING, REGRESSION
 from ensemble_gpu.trees.cutting import CAPACITIES
 from ensemble_gpu.trees.judging import CLASS_LOSSES
 from tests.record.data import data
@@ -56,7 +57,8 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     classifiers = {"DecisionTreeClassifier", "RandomForestClassifier"}
     regressors = {"DecisionTreeRegressor", "RandomForestRegressor"}
     boosted = {"BoostingClassifier", "BoostingRegressor"}
-    public = {name for name in ensemble_gpu.__all__ if name.endswith(("Classifier", "Regressor"))}
+    kinds = ("Classifier", "Regressor", "Ranker")
+    public = {name for name in ensemble_gpu.__all__ if name.endswith(kinds)}
     # models of the array library's own products and decompositions, whose last digits are its own
     public -= {"LinearClassifier", "RidgeRegressor"}
     public -= {"NeighboursClassifier", "NeighboursRegressor", "L2BoostRegressor"}
@@ -68,6 +70,9 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
     assert recorded("BoostingClassifier", "multiclass") == {"shared", "each"}
     assert recorded("BoostingClassifier", "loss") >= {*CLASSIFICATION}
     assert recorded("BoostingRegressor", "loss") >= {*REGRESSION}
+    assert recorded("BoostingRanker", "loss") == {*RANKING}
+    assert recorded("BoostingRanker", "variant") == {*VARIANTS}
+    assert recorded("BoostingRanker", "step") == {*STEPS, "None"} - {LEAF_STEP, "newton"}
     for kind in boosted:
         steps = {*STEPS, "None"} - ({LEAF_STEP} if kind == "BoostingClassifier" else set())
         assert recorded(kind, "step") == steps
@@ -77,7 +82,7 @@ def test_every_estimator_and_every_choice_that_makes_another_model_is_on_record(
         assert recorded(kind, "criterion") >= {"gini", "entropy", "error"}
     for kind in regressors:
         assert recorded(kind, "criterion") == {"squared_error", "poisson"}
-    for kind in boosted | classifiers | regressors:
+    for kind in boosted | classifiers | regressors | {"BoostingRanker"}:
         assert len(recorded(kind, "categorical_features")) > 1
         assert len(recorded(kind, "monotonic_cst")) > 1
         assert len(recorded(kind, "max_bins")) > 1

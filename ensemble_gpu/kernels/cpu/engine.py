@@ -21,6 +21,7 @@ from ensemble_gpu.kernels.cpu import (
     evaluate,
     histogram,
     losses,
+    ordered_pairs,
     pairs,
     ranking,
     requantise,
@@ -244,7 +245,7 @@ class CpuEngine:
         self, weights: PairWeights, codes: Codes, has_missing: np.ndarray
     ) -> np.ndarray:
         run = self.run.limited_to(codes.n_rows * codes.n_features, CELLS_PER_THREAD)
-        return ranking.ordered_weights(weights, codes, has_missing, run)
+        return ordered_pairs.ordered_weights(weights, codes, has_missing, run)
 
     def drawn(
         self, numbers: np.ndarray, bounds: np.ndarray | None, offset: int, limit: int
