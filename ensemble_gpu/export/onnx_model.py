@@ -35,7 +35,7 @@ def to_onnx(estimator: Any, exact: bool = True, *, dtype: str = "float64") -> An
     dtype : "float64" or "float32", default="float64"
         The type of the input X [n, features]. It is compared as float64, so that no row changes
         sides. NaN is missing. A category is the number that it had in training; where it was a
-        label, the entry "categories" of the model's metadata has its number.
+        label, the entry "categories" of the model's metadata has pairs of labels and numbers.
 
     Returns
     -------
@@ -120,11 +120,6 @@ def _metadata(source: Source) -> dict[str, str]:
     found = {"fingerprint": source.model.fingerprint()}
     if source.feature_names is not None:
         found["feature_names"] = json.dumps(source.feature_names)
-    values = getattr(source.model, "categories", {})
     if source.categories:
-        numbers = {
-            f: dict(zip(map(str, names), values[f].tolist(), strict=True))
-            for f, names in source.categories.items()
-        }
-        found["categories"] = json.dumps(numbers)
+        found["categories"] = json.dumps(source.categories, default=str)
     return found

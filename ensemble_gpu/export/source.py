@@ -31,7 +31,8 @@ class Source:
     """A model and how to read its outputs.
 
     `link` is a name of model/link.py or SHARES, None where there is a model alone; `classes` are
-    the labels of a classifier, `categories[f]` what the user calls the categories of a feature.
+    the labels of a classifier, `categories[f]` pairs of what the user calls a category, and its
+    number in X.
     """
 
     model: AdditiveModel | Forest
@@ -39,7 +40,7 @@ class Source:
     scale: float = 1.0
     classes: np.ndarray | None = None
     feature_names: list[str] | None = None
-    categories: Mapping[int, list] | None = None
+    categories: Mapping[int, list[tuple[Any, float]]] | None = None
 
     @property
     def n_classes(self) -> int:
@@ -85,7 +86,10 @@ def source_of(estimator: Any) -> Source:
         scale=float(getattr(estimator, "scale_", 1.0)),
         classes=classes,
         feature_names=None if names is None else [str(name) for name in names],
-        categories={f: known.names(f) for f in known.values},
+        categories={
+            f: list(zip(known.names(f), values.tolist(), strict=True))
+            for f, values in known.values.items()
+        },
     )
 
 
