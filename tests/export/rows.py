@@ -27,8 +27,9 @@ def edge_rows(model, X: np.ndarray, dtype=np.float64) -> np.ndarray:
     rows = [X[:64].astype(dtype)]
     rng = np.random.default_rng(0)
     for f, numbers in thresholds(model).items():
-        near = numbers.astype(dtype)
-        down, up = (np.nextafter(near, dtype(side)) for side in (-np.inf, np.inf))
+        with np.errstate(over="ignore", under="ignore"):
+            near = numbers.astype(dtype)
+            down, up = (np.nextafter(near, dtype(side)) for side in (-np.inf, np.inf))
         extremes = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, *UNSEEN], dtype=dtype)
         cells = np.concatenate([near, down, up, extremes])
         part = X[rng.integers(0, len(X), len(cells))].astype(dtype)

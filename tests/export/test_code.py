@@ -13,6 +13,7 @@ import pytest
 
 from ensemble_gpu import AdditiveModel, to_code
 from ensemble_gpu.export.source import source_of
+from tests.export.adversarial import many_rows, stumps
 from tests.export.fits import ESTIMATORS, THREE, fitted, rows, taken
 from tests.export.rows import edge_rows
 
@@ -41,6 +42,9 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     files = [folder / f"{of_name(name)}.c" for name in NAMES]
     for file, name in zip(files, NAMES, strict=True):
         file.write_text(to_code(fitted(name), "c", name=of_name(name)))
+    for name, model in stumps().items():
+        files.append(folder / f"{name}.c")
+        files[-1].write_text(to_code(model, "c", name=name))
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-ffp-contract=fast"]
     flags += ["-march=native"] if platform.machine() == "x86_64" else []
     target = folder / "models.so"
@@ -60,6 +64,17 @@ def test_c_has_the_bits_of_the_model(name, library):
     X, scores, _ = expected(name)
     found = run_c(getattr(library, f"{of_name(name)}_scores"), X, scores.shape[1])
     np.testing.assert_array_equal(found, scores)
+
+
+@pytest.mark.parametrize("name", ["tables", "sum", "mean"])
+def test_sums_of_terms_of_all_sizes_have_the_bits_of_the_model(name, library):
+    model = stumps()[name]
+    X = edge_rows(model, many_rows())
+    found = run_c(getattr(library, f"{name}_scores"), X, model.n_outputs)
+    np.testing.assert_array_equal(found, model(X))
+    program: dict = {}
+    exec(to_code(model, "python"), program)
+    np.testing.assert_array_equal([program["scores"](x) for x in X.tolist()], model(X))
 
 
 @pytest.mark.parametrize("name", NAMES)

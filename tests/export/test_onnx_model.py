@@ -11,6 +11,7 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, DecisionTreeClassifier, to_onnx
 from ensemble_gpu.export.source import source_of
+from tests.export.adversarial import many_rows, stumps
 from tests.export.fits import ESTIMATORS, classes, fitted, rows, taken
 from tests.export.rows import edge_rows
 
@@ -72,6 +73,17 @@ def check_meaning(estimator, found, X, own) -> None:
     assert found["label"].dtype == (kind if kind.kind in "biuf" else object)
     P = estimator.predict_proba(wide)
     np.testing.assert_allclose(found["probabilities"][own], P, rtol=0.0, atol=1e-14)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["tables", "sum", "mean"])
+def test_sums_of_terms_of_all_sizes_have_the_bits_of_the_model(name, dtype):
+    model = stumps()[name]
+    X = edge_rows(model, many_rows(), dtype)
+    exact = run(to_onnx(model, dtype=np.dtype(dtype).name), X)["scores"]
+    np.testing.assert_array_equal(exact, model(X))
+    fast = run(to_onnx(model, exact=False, dtype=np.dtype(dtype).name), X)["scores"]
+    np.testing.assert_allclose(fast, model(X), rtol=0.0, atol=1e-14 * np.abs(model(X)).max())
 
 
 @pytest.mark.parametrize("name", ["adaboost, 3 classes", "forest", "logistic stumps"])

@@ -7,6 +7,7 @@ import pytest
 
 from ensemble_gpu import DecisionTreeClassifier, to_treelite
 from ensemble_gpu.export.source import source_of
+from tests.export.adversarial import many_rows, stumps
 from tests.export.fits import ESTIMATORS, fitted, rows
 from tests.export.rows import edge_rows
 
@@ -27,6 +28,16 @@ def test_gtil_has_the_bits_of_the_model(name):
     model = source_of(estimator).model
     X = whole_categories(model, edge_rows(model, rows()))
     found = treelite.gtil.predict(to_treelite(estimator), X, nthread=1)
+    np.testing.assert_array_equal(found.reshape(len(X), -1), model(X))
+
+
+@pytest.mark.parametrize("name", ["tables", "sum", "mean"])
+def test_sums_of_terms_of_all_sizes_have_the_bits_of_the_model(name):
+    import treelite
+
+    model = stumps()[name]
+    X = edge_rows(model, many_rows())
+    found = treelite.gtil.predict(to_treelite(model), X, nthread=1)
     np.testing.assert_array_equal(found.reshape(len(X), -1), model(X))
 
 
