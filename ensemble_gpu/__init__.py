@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.boosting_ranker import BoostingRanker
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.export.code import to_code
+    from ensemble_gpu.export.onnx_model import to_onnx
+    from ensemble_gpu.export.treelite_model import to_treelite
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius
@@ -66,6 +69,9 @@ _HOME = {
     "plot_tree": "ensemble_gpu.plotting.tree",
     "regularization_path": "ensemble_gpu.paths.regularization",
     "rules": "ensemble_gpu.model.rules",
+    "to_code": "ensemble_gpu.export.code",
+    "to_onnx": "ensemble_gpu.export.onnx_model",
+    "to_treelite": "ensemble_gpu.export.treelite_model",
     "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
 }
@@ -102,6 +108,9 @@ __all__ = [
     "plot_tree",
     "regularization_path",
     "rules",
+    "to_code",
+    "to_onnx",
+    "to_treelite",
     "tune",
     "use_engine",
 ]
