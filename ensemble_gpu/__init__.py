@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ensemble_gpu.paths.path import Path
     from ensemble_gpu.paths.regularization import regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.reporting.report import report_html
     from ensemble_gpu.selection.cross_validation import cross_validate
     from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
@@ -65,6 +66,7 @@ _HOME = {
     "impurity": "ensemble_gpu.model.impurity",
     "plot_tree": "ensemble_gpu.plotting.tree",
     "regularization_path": "ensemble_gpu.paths.regularization",
+    "report_html": "ensemble_gpu.reporting.report",
     "rules": "ensemble_gpu.model.rules",
     "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
@@ -101,6 +103,7 @@ __all__ = [
     "impurity",
     "plot_tree",
     "regularization_path",
+    "report_html",
     "rules",
     "tune",
     "use_engine",
