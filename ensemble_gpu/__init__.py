@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ensemble_gpu.paths.regularization import regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
     from ensemble_gpu.reporting.report import report_html
+    from ensemble_gpu.saving.files import load, read_header, save
     from ensemble_gpu.selection.cross_validation import cross_validate
     from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
@@ -64,10 +65,13 @@ _HOME = {
     "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
+    "load": "ensemble_gpu.saving.files",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "read_header": "ensemble_gpu.saving.files",
     "regularization_path": "ensemble_gpu.paths.regularization",
     "report_html": "ensemble_gpu.reporting.report",
     "rules": "ensemble_gpu.model.rules",
+    "save": "ensemble_gpu.saving.files",
     "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
 }
@@ -101,10 +105,13 @@ __all__ = [
     "cross_validate",
     "export_text",
     "impurity",
+    "load",
     "plot_tree",
+    "read_header",
     "regularization_path",
     "report_html",
     "rules",
+    "save",
     "tune",
     "use_engine",
 ]

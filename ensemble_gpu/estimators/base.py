@@ -23,6 +23,7 @@ from ensemble_gpu.data.validation import (
     check_sparse_numbers,
     naming,
 )
+from ensemble_gpu.saving.saved import Saved
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -33,7 +34,7 @@ ANYTHING_NUMERIC: dict[str, Any] = {
 }  # fmt: skip
 
 
-class ArrayEstimator(BaseEstimator):
+class ArrayEstimator(Saved, BaseEstimator):
     """Inputs and outputs of an estimator: arrays in, arrays of the same library out.
 
     A subclass fits `n_features_in_` and `model_`, called with X to give outputs [n, outputs].

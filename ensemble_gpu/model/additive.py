@@ -65,6 +65,21 @@ class Table:
         return np.where(np.isnan(x)[:, None], self.missing, out)
 
 
+@dataclass(frozen=True)
+class JoinedTables:
+    """The tables of the features in use, one after the other.
+
+    Table u belongs to `feature[u]` and has the thresholds start[u] ... start[u + 1] - 1; its
+    values, one more, are the rows from start[u] + u on.
+    """
+
+    feature: np.ndarray
+    start: np.ndarray
+    thresholds: np.ndarray
+    values: np.ndarray
+    missing: np.ndarray
+
+
 def _tables(rounds: Rounds, n_outputs: int) -> dict[int, Table]:
     """The table of every feature that a round uses: one sort by (feature, threshold) for all."""
     order = np.lexsort((rounds.threshold, rounds.feature))
@@ -192,6 +207,19 @@ class AdditiveModel(Model):
         last = last_of(self.ends, min(n_rounds, self.n_rounds))
         ends = None if self.ends is None else self.ends[:n_rounds]
         return AdditiveModel(self.rounds.between(0, last), self.n_features, self.intercept, ends)
+
+    @property
+    def joined(self) -> JoinedTables:
+        """The tables as arrays, in the order in which they are added up."""
+        tables, k = self.tables.values(), self.n_outputs
+        sizes = [len(t.thresholds) for t in tables]
+        return JoinedTables(
+            np.array(list(self.tables), dtype=np.int64),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([np.zeros(0), *(t.thresholds for t in tables)]),
+            np.concatenate([np.zeros((0, k)), *(t.values for t in tables)]),
+            np.array([t.missing for t in tables]).reshape(len(tables), k),
+        )
 
     @cached_property
     def packed(self) -> PackedTables:

@@ -16,9 +16,9 @@ class Nodes:
 
     x[feature] <= threshold goes left (inf: everything present does), NaN where `missing_left`.
     `feature`, `left`, `right` are LEAF for leaves; `subset` >= 0 is the row of the subsets that
-    tests a categorical feature. `threshold` is NaN for leaves and categorical tests. `value`
-    [nodes, outputs], `impurity`, `n_samples` and `weight` describe the rows of the training sample
-    that came to the node, inner nodes too.
+    tests a categorical feature (None: no node has one). `threshold` is NaN for leaves and
+    categorical tests. `value` [nodes, outputs], `impurity`, `n_samples` and `weight` describe the
+    rows of the training sample that came to the node, inner nodes too.
     """
 
     feature: np.ndarray
@@ -31,6 +31,10 @@ class Nodes:
     impurity: np.ndarray
     n_samples: np.ndarray
     weight: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.subset is None:
+            object.__setattr__(self, "subset", no_subset(len(self.feature)))
 
     def __len__(self) -> int:
         return len(self.feature)

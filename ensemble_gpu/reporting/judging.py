@@ -108,22 +108,23 @@ def _calibration(subject: Subject) -> str:
     )  # fmt: skip
     p = subject.probabilities
     assert p is not None
-    n_bins = FEW_BINS if subject.n_rows < FEW_ROWS else N_BINS
-    marks, entries, rows = [plot.diagonal()], [], []
-    for j, k in enumerate(_shown(subject)):
-        truth = (subject.own == k).astype(np.int64)
-        curve = metrics.calibration_curve(truth, np.clip(p[:, k], 0.0, 1.0), n_bins=n_bins,
-                                          pos_label=1)  # fmt: skip
-        order = np.argsort(curve.predicted)
-        y, x, weight = (np.asarray(a)[order] for a in curve)
-        marks.append(plot.curve(x, y, f"c{j} thin"))
-        for a, b, n in zip(x, y, weight, strict=True):
-            marks.append(plot.points([a], [b], f"c{j}", 2.5 + 4.5 * float(n) / subject.n_rows))
-        entries.append((f"c{j}", subject.class_names[k]))
-        rows += [[subject.class_names[k], percent(float(a)), percent(float(b)), f"{int(n):,}"]
-                 for a, b, n in zip(x, y, weight, strict=True)]  # fmt: skip
-    shown = p[:, 1] if p.shape[1] == 2 else p[:, _shown(subject)].reshape(-1)
-    marks.append(_strip(plot, shown))
+    n_bins = FEW_BINS if p.size < 2 * FEW_ROWS else N_BINS
+    shown, truth, name = p[:, -1], subject.own == 1, subject.class_names[-1]
+    if len(subject.classes) > 2:
+        every = np.arange(len(subject.classes))
+        shown, truth = p.reshape(-1), (subject.own[:, None] == every).reshape(-1)
+        name = "all classes together"
+    curve = metrics.calibration_curve(
+        truth.astype(np.int64), np.clip(shown, 0.0, 1.0), n_bins=n_bins, pos_label=1
+    )
+    order = np.argsort(curve.predicted)
+    y, x, weight = (np.asarray(a)[order] for a in curve)
+    marks = [plot.diagonal(), plot.curve(x, y, "c0 thin"), _strip(plot, shown)]
+    for a, b, n in zip(x, y, weight, strict=True):
+        marks.append(plot.points([a], [b], "c0", 2.5 + 4.5 * float(n) / len(shown)))
+    rows = [[name, percent(float(a)), percent(float(b)), f"{int(n):,}"]
+            for a, b, n in zip(x, y, weight, strict=True)]  # fmt: skip
+    entries = [("c0", name)]
     entries.append(("reference", "calibrated"))
     header = ("class", "mean probability", "observed share", "rows")
     text = (

@@ -134,7 +134,7 @@ def bars(
         top, end = k * step + 3.0, float(scale(length))
         style = "fill down" if length < 0.0 else "fill up"
         left, right = min(zero, end), max(zero, end)
-        marks.append(svg.label(name_width - 8, top + 13, name, "label", "end", int(name_width / 7.2)))
+        marks.append(svg.label(name_width - 8, top + 13, name, "label", "end", int(name_width / 7.8)))
         marks.append(svg.rect(left, top, max(0.8, right - left), step - 7.0, style))
         marks.append(svg.label(right + 5, top + 13, words, "tick"))
     marks.append(svg.line(zero, 0.0, zero, step * len(rows), "axis"))
@@ -170,5 +170,5 @@ def grid(
         marks.append(svg.label(middle, y + tall / 2 + (-1 if two else 4), f"{int(cell):,}",
                                "tick strong", "middle"))  # fmt: skip
         if two:
-            marks.append(svg.label(middle, y + tall / 2 + 15, percent(s), "tick", "middle"))
+            marks.append(svg.label(middle, y + tall / 2 + 15, percent(s), "small", "middle"))
     return svg.picture(key, WIDTH, top + n * tall + 6, title, description, marks)

@@ -35,6 +35,8 @@ svg{display:block;width:100%;height:auto;max-width:540px;margin:0 auto}
 svg text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
 fill:var(--ink)}
 svg .tick{fill:var(--soft);font-size:12px;font-variant-numeric:tabular-nums}
+svg .small{font-size:12px}
+@media (max-width:520px){svg text{font-size:15px}svg .tick,svg .small{font-size:14px}}
 svg .strong{font-weight:650;fill:var(--ink)}
 .line{fill:none;stroke-width:2;stroke-linejoin:round;stroke:var(--c,var(--ink))}
 .thin{stroke-width:1.2}
