@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -12,12 +11,12 @@ import numpy as np
 from ensemble_gpu import __version__
 from ensemble_gpu.metrics import CLASSIFICATION, RANKING
 from ensemble_gpu.reporting.page import Section, card, details, grid, pairs, table
+from ensemble_gpu.reporting.settings import settings
 from ensemble_gpu.reporting.subject import Subject
 from ensemble_gpu.reporting.text import count, number, percent
 
 # Features in the table of data.
 MOST_FEATURES = 40
-PLAIN = bool | int | float | str | None
 
 
 def data(subject: Subject) -> Section:
@@ -76,45 +75,12 @@ def _target(subject: Subject) -> tuple[str, str]:
 def origin(subject: Subject) -> Section:
     """Settings, versions and fingerprint."""
     estimator = subject.estimator
-    chosen, every = _settings(estimator)
-    settings = pairs(chosen) if chosen else "<p>All parameters have their defaults.</p>"
-    settings += details(f"All {count(len(every), 'parameter')}", pairs(every))
+    chosen, every = settings(estimator)
+    listed = pairs(chosen) if chosen else "<p>All parameters have their defaults.</p>"
+    listed += details(f"All {count(len(every), 'parameter')}", pairs(every))
     about = "What is needed to make the same model again: its fingerprint says whether it is."
-    parts = [card("Settings", settings), card("Model", pairs(_model(estimator)))]
+    parts = [card("Settings", listed), card("Model", pairs(_model(estimator)))]
     return Section("model", "Model and settings", about, grid(parts))
-
-
-def _settings(estimator: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """Parameters that are not the defaults, and all of them."""
-    given = estimator.get_params(deep=False)
-    defaults = {
-        name: one.default for name, one in inspect.signature(type(estimator)).parameters.items()
-    }
-    every = [(name, described(value)) for name, value in given.items()]
-    chosen = [
-        (name, text) for name, text in every if text != described(defaults.get(name, inspect._empty))
-    ]
-    return chosen, every
-
-
-def described(value: Any) -> str:
-    """A parameter as text that is the same in every process: no addresses of objects."""
-    if isinstance(value, PLAIN):
-        return repr(value)
-    if isinstance(value, np.generic):
-        return repr(value.item())
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(described, value))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{described(k)}: {described(v)}' for k, v in value.items())}}}"
-    if hasattr(value, "get_params"):
-        chosen = ", ".join(f"{name}={text}" for name, text in _settings(value)[0])
-        return f"{type(value).__name__}({chosen})"
-    if hasattr(value, "shape"):
-        return f"array of shape {tuple(value.shape)}"
-    if callable(value) and hasattr(value, "__name__"):
-        return str(value.__name__)
-    return type(value).__name__
 
 
 def _model(estimator: Any) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ def report_html(
     path: str | os.PathLike[str],
     *,
     title: str | None = None,
+    note: str | None = None,
     qid: Any = None,
 ) -> None:
     """Write a report of a fitted estimator: one HTML file without scripts that loads nothing.
@@ -45,19 +46,22 @@ def report_html(
         numbers or levels
     path : where to write the file
     title : heading of the page; None: the estimator's name
+    note : a sentence below it; None: none
     qid : of a ranker: the query of each row
     """
     subject = read_subject(estimator, X_test, y_test, qid)
-    text = report_text(subject, title)
+    text = report_text(subject, title, note)
     Path(path).write_text(text, encoding="utf-8", newline="\n")
 
 
-def report_text(subject: Subject, title: str | None) -> str:
+def report_text(subject: Subject, title: str | None, note: str | None) -> str:
     """The page."""
     name = type(subject.estimator).__name__
     made = [section for section in _sections(subject) if section is not None]
     rows, features = count(subject.n_rows, "test row"), count(subject.n_features, "feature")
     subtitle = f"{name}, {rows} of {features}" if title else f"{rows} of {features}"
+    if note:
+        subtitle += f". {note}"
     closing = f"Made by ensemble_gpu {__version__}."
     return page(title or name, subtitle, made, closing)
 
