@@ -38,9 +38,11 @@ from ensemble_gpu.estimators.reading import (
     training_data,
 )
 from ensemble_gpu.estimators.shape import Shape
+from ensemble_gpu.explaining.background import Background
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.learners.protocol import alphas_and_errors
+from ensemble_gpu.model.additive import AdditiveModel
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,9 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         validation = watch_sets(self, plan, held_out, given.stop_on, patience, where, home)
         trace, training = self._boost(plan, validation, () if run is None else run.rounds)
         self._keep(trace, plan, training, validation)
+        if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
+            rows = plan.binned
+            self.background_ = Background.of(self.model_, rows.matrix, rows.weights, engine)
         self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
         last = next(reversed(held_out.values()), None) if self._stops_early else None
         self._calibrate(kept, last)

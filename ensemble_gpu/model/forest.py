@@ -260,16 +260,16 @@ class Forest(Model):
         X is an array of any array-API library, a matrix of scipy.sparse or a list of rows; NaN is
         missing. (Namespaces without float64 get their widest float.)
         """
-        source, engine, X = self._prepare(X, n_jobs)
+        source, engine, X = self.prepared(X, n_jobs)
         return source.hand_over(evaluate_forest(engine, X, self.packed))
 
     def apply(self, X: Any, n_jobs: int | None = None) -> Any:
         """The leaf of every row in every tree: int64 [n, trees], its number within the tree."""
-        source, engine, X = self._prepare(X, n_jobs)
+        source, engine, X = self.prepared(X, n_jobs)
         leaves = apply_forest(engine, X, self.packed)
         return source.hand_over(leaves - locate(leaves).put(self.starts)[None, :])
 
-    def _prepare(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
+    def prepared(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
         """Where X came from, the engine that works where it is now, and X as it takes it."""
         X, source, where = rows_at_work(X, self.n_features)
         engine: Any = engine_for(where, n_jobs)
@@ -296,7 +296,7 @@ class Forest(Model):
         With `rounds`, ascending numbers of trees, only after those. Each stage equals
         `first(n)(X)` to the last bit.
         """
-        source, engine, X = self._prepare(X, None)
+        source, engine, X = self.prepared(X, None)
         where = locate(X)
         xp = where.xp
         values, intercept = where.put(self.nodes.value), where.put(self.intercept)[None, :]

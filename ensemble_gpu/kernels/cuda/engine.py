@@ -60,6 +60,7 @@ from ensemble_gpu.kernels.cuda.trees.rows import sums_by
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
+from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
     LEFT,
     RIGHT,
@@ -75,6 +76,7 @@ from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.answers import quantised
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
+from ensemble_gpu.kernels.reference.trees.shapley import CELLS
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
@@ -323,6 +325,13 @@ class CudaEngine:
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)
 
+    def contributions(self, X: Any, tables: PackedTables) -> Any:
+        """Searches are the array library's: the reference engine's code, on this device."""
+        device, cells = self.device, math.prod(X.shape) * len(tables.intercept)
+        with device.active(f"contributions to {X.shape[0]} rows", 16 * cells):
+            reference = ReferenceEngine(device.where)
+            return device.hand_back(reference.contributions(device.adopt(X), tables))
+
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CudaGrower:
         with self.device.active(f"a tree on {codes.n_rows} rows", 32 * codes.n_rows):
             return CudaGrower(codes, sample, rule, self.device)
@@ -344,3 +353,10 @@ class CudaEngine:
 
     def apply_forest(self, X: Any, forest: PackedForest) -> Any:
         return predict.apply_forest(X, forest, self.device)
+
+    def shapley_values(self, X: Any, forest: PackedForest, shares: PathShares) -> Any:
+        """The reference engine's code, on this device: calls of the array library."""
+        device, cells = self.device, math.prod(X.shape) * forest.values.shape[1]
+        with device.active(f"Shapley values of {X.shape[0]} rows", 16 * cells + 64 * CELLS):
+            reference = ReferenceEngine(device.where)
+            return device.hand_back(reference.shapley_values(device.adopt(X), forest, shares))
