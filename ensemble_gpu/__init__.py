@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.ranker import BoostingRanker
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.export.code import to_code
+    from ensemble_gpu.export.onnx_model import to_onnx
+    from ensemble_gpu.export.treelite_model import to_treelite
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius
@@ -72,6 +75,9 @@ _HOME = {
     "report_html": "ensemble_gpu.reporting.report",
     "rules": "ensemble_gpu.model.rules",
     "save": "ensemble_gpu.saving.files",
+    "to_code": "ensemble_gpu.export.code",
+    "to_onnx": "ensemble_gpu.export.onnx_model",
+    "to_treelite": "ensemble_gpu.export.treelite_model",
     "tune": "ensemble_gpu.selection.tuning",
     "use_engine": "ensemble_gpu.kernels.select",
 }
@@ -112,6 +118,9 @@ __all__ = [
     "report_html",
     "rules",
     "save",
+    "to_code",
+    "to_onnx",
+    "to_treelite",
     "tune",
     "use_engine",
 ]
