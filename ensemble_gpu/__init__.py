@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.ranker import BoostingRanker
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.estimators.checkpoint import Checkpoint
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius
@@ -44,6 +45,7 @@ _HOME = {
     "BoostingClassifier": "ensemble_gpu.boosting.estimators",
     "BoostingRanker": "ensemble_gpu.boosting.ranker",
     "BoostingRegressor": "ensemble_gpu.boosting.estimators",
+    "Checkpoint": "ensemble_gpu.estimators.checkpoint",
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
@@ -82,6 +84,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "Checkpoint",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
