@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ensemble_gpu.export.code import to_code
     from ensemble_gpu.export.onnx_model import to_onnx
     from ensemble_gpu.export.treelite_model import to_treelite
+    from ensemble_gpu.estimators.checkpoint import Checkpoint
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius
@@ -48,6 +49,7 @@ _HOME = {
     "BoostingClassifier": "ensemble_gpu.boosting.estimators",
     "BoostingRanker": "ensemble_gpu.boosting.ranker",
     "BoostingRegressor": "ensemble_gpu.boosting.estimators",
+    "Checkpoint": "ensemble_gpu.estimators.checkpoint",
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
@@ -90,6 +92,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "Checkpoint",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",

@@ -23,6 +23,8 @@ from ensemble_gpu.saving.registry import ESTIMATORS, MODELS
 from ensemble_gpu.saving.writing import CannotBeSavedError, Writer, name_of
 
 FORMAT, SCHEMA = "ensemble_gpu", 1
+# The kind of a checkpoint whose estimator cannot be saved: its object says why.
+NO_MODEL = "Checkpoint"
 MOST_DIGITS = 6
 
 
@@ -92,6 +94,8 @@ def unpacked_document(container: Container) -> Document:
 def read(document: Document, verify: bool) -> Any:
     """The estimator or model of a document."""
     root = document.root
+    if document.kind == NO_MODEL:
+        refuse(f"it is a checkpoint to resume a fit from, and holds no model ({str(root)[:300]})")
     if document.kind not in ESTIMATORS and document.kind not in MODELS:
         refuse(f"its kind is {document.kind!r}, which this version does not know")
     if not isinstance(root, dict) or root.get("type") != document.kind:

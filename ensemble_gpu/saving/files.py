@@ -15,6 +15,8 @@ from ensemble_gpu.saving.document import Document, check_words, read, unpacked_d
 from ensemble_gpu.saving.text import from_text, to_text
 
 SUFFIXES = (".safetensors", ".json")
+# The word of a checkpoint (runs.py), which says how to go on.
+RUN = "run"
 # Smaller files are read at once: a map costs more than it saves.
 SMALL = 1 << 16
 
@@ -94,7 +96,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
             metadata, entries = header_of(file.read(n))
         check_words(metadata)
         root = parsed(metadata.get("json", "null"), "the object")
-        words = {name: value for name, value in metadata.items() if name != "json"}
+        words = {name: value for name, value in metadata.items() if name not in ("json", RUN)}
         shapes = {
             name: entry.get("shape") for name, entry in entries.items() if isinstance(entry, dict)
         }

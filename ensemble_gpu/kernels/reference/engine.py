@@ -172,7 +172,11 @@ class ReferenceEngine:
         return codes.data[0][feature, :]
 
     def sums(self, codes: Codes, q: Any) -> np.ndarray:
-        sorted_rows = codes.data[1]
+        every, sorted_rows = codes.data
+        if sorted_rows is None:  # codes for trees
+            values = self.where.xp.permute_dims(q, (1, 0))
+            sums = [self.sums_by(every[f, :], values, codes.width) for f in range(every.shape[0])]
+            return np.stack(sums).transpose(2, 0, 1)
         planes = [self.where.host(sorted_rows.sums(q[k, :])) for k in range(q.shape[0])]
         return np.stack(planes).sum(axis=1)
 
