@@ -16,7 +16,14 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import (
+    Model,
+    canonical_bytes,
+    check_array,
+    check_length,
+    check_range,
+    read_only,
+)
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
 
@@ -121,6 +128,24 @@ class SplineModel(Model):
             intercept=read_only(intercept, np.float64),
             n_features=int(n_features),
         )
+        self._check()
+
+    def _check(self) -> None:
+        """Raise where an array would be left."""
+        n, n_terms = len(self.terms), len(self.knots)
+        check_array("features", self.features, (n_terms,))
+        check_range("features", self.features, 0, self.n_features - 1)
+        check_range("terms", self.terms, 0, n_terms - 1)
+        check_array("constants", self.constants, (n,))
+        check_array("intercept", self.intercept, (1,))
+        check_array("terms", self.terms, (n,))
+        check_array("values", self.values, (n, None))
+        for t in self.knots:
+            check_array("knots", t, (None,))
+            if not 2 <= len(t) <= self.values.shape[1] + 2 * (n == 0) or (np.diff(t) <= 0).any():
+                raise ValueError(
+                    f"knots must ascend, 2 to {self.values.shape[1]} of them; got {len(t)}."
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("features", "knots", "terms", "values", "constants", "intercept", "n_features")

@@ -6,12 +6,15 @@ features, outputs and classes everywhere, parameters that it takes, members that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.model.link import INCREASING, LINKS
+from ensemble_gpu.model.answers import Always, Answers, Coded, Each, parts, uncoded
+from ensemble_gpu.model.committee import LINK_NUMBERS, CodedVoice, Voice
+from ensemble_gpu.model.link import INCREASING, LINKS, MARGINS
 from ensemble_gpu.saving.container import refuse
 
 # Threads that a file may ask for.
@@ -128,10 +131,65 @@ def _members(estimator: Any, path: str) -> None:
             check_numbered(learner, len(classes), f"{path}.estimators_.{k}")
 
 
+def check_committee(model: Any, path: str) -> None:
+    """Learners of a committee answer as its voice asks them."""
+    voice = model.voice
+    binary = getattr(voice, "binary", voice)
+    least = getattr(binary, "least", None)
+    if least is not None and not 0.0 < least < 0.5:
+        refuse(f"{path}.voice has least={least!r}, which has to be between 0 and 1/2")
+    if getattr(voice, "link", MARGINS) not in LINK_NUMBERS:
+        refuse(f"{path}.voice cannot have link={voice.link!r}")
+    for k, learner in enumerate(model.learners):
+        own = parts(learner)
+        if not own or (isinstance(voice, Answers) and voice.n_outputs % len(own)):
+            refuse(f"{path}.learners.{k} has {len(own)} parts for {voice.n_outputs} outputs")
+        if isinstance(voice, Voice) and len(own) > 1:
+            refuse(f"{path}.learners.{k} has {len(own)} parts, and may have one")
+        for part in own:
+            _check_part(part, model, least is not None, f"{path}.learners.{k}")
+
+
+def _check_part(part: Any, model: Any, confident: bool, path: str) -> None:
+    coded = isinstance(model.voice, CodedVoice)
+    if isinstance(part, Coded) != coded or (coded and len(part.code) != model.n_outputs):
+        refuse(f"{path} has no code of {model.n_outputs} classes where it needs one, or has one")
+    learner = uncoded(part)
+    if isinstance(learner, Each | Coded):
+        refuse(f"{path} is no estimator")
+    if isinstance(learner, Always):
+        return
+    check_learner(learner, model.n_features, path)
+    if confident and not hasattr(learner, "predict_proba"):
+        refuse(f"{path} has no probabilities")
+
+
+def check_votes(model: Any, path: str) -> None:
+    """Voters read features that there are."""
+    p = model.n_features
+    for k, voter in enumerate(model.voters):
+        source = getattr(voter, "source", None)
+        if source is not None:
+            check_learner(source, p, f"{path}.voters.{k}")
+        elif isinstance(getattr(voter, "classes", None), np.ndarray) and voter.number >= p:
+            refuse(f"{path}.voters.{k} is column {voter.number} of {p}")
+        elif max(getattr(voter, "f", 0), getattr(voter, "g", 0)) >= p:
+            refuse(f"{path}.voters.{k} has features beyond the {p} of the model")
+
+
+# What the parts of a model that are estimators must agree in: by its name in a file.
+CHECKS: dict[str, Callable[[Any, str], None]] = {
+    "Committee": check_committee,
+    "VoteModel": check_votes,
+}
+
+
 def check_learner(learner: Any, n_features: int, path: str) -> None:
     """Refuse what cannot predict rows of so many features."""
     if not hasattr(learner, "predict") or isinstance(learner, type):
         refuse(f"{path} is no estimator")
+    if not any(hasattr(learner, name) for name in ("model_", "estimator_", "classes_")):
+        refuse(f"{path} is not fitted")
     if getattr(learner, "n_features_in_", n_features) != n_features:
         refuse(f"{path} has {learner.n_features_in_} features, and is given {n_features}")
 

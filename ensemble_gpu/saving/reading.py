@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.saving.consistency import check_estimator
+from ensemble_gpu.saving.consistency import CHECKS, check_estimator
 from ensemble_gpu.saving.container import refuse
 from ensemble_gpu.saving.registry import ESTIMATORS, FITTED, VALUES, class_of
 from ensemble_gpu.saving.values import COLLECTIONS, WRITTEN, read_labels, read_scalar
@@ -121,6 +121,8 @@ class Reader:
             made = class_of(name)(**fields)
         except MISFITS as error:
             refuse(f"{path} is no {name} ({error})")
+        if name in CHECKS:
+            CHECKS[name](made, path)
         for field, found in derived.items():
             if not _equal(found, getattr(made, field)):
                 refuse(f"{path}.{field} does not follow from the rest of it")
