@@ -257,15 +257,12 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             run.check_data(fresh)
         patience = self.n_iter_no_change if self._stops_early else None
         validation = watch_sets(self, plan, held_out, given.stop_on, patience, where, home)
-        trace, training = self._boost(plan, validation, () if run is None else run.rounds)
-        self._keep(trace, plan, training, validation)
-        if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
-            rows = plan.binned
-            self.background_ = Background.of(self.model_, rows.matrix, rows.weights, engine)
-        self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
         running = Running(self, plan, validation, run, origin)
         trace = running(self._n_rounds)
         self._keep(trace, plan, running.training, validation)
+        if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
+            rows = plan.binned
+            self.background_ = Background.of(self.model_, rows.matrix, rows.weights, engine)
         self._run = None
         if self.warm_start and fresh is not None:
             self._run = replace(fresh, rounds=trace.rounds)
