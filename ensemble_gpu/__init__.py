@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.ranker import BoostingRanker
     from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.estimators.checkpoint import Checkpoint
     from ensemble_gpu.export.code import to_code
     from ensemble_gpu.export.onnx_model import to_onnx
     from ensemble_gpu.export.treelite_model import to_treelite
-    from ensemble_gpu.estimators.checkpoint import Checkpoint
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius

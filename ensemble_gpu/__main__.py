@@ -1,4 +1,4 @@
-"""`ensemble-gpu` and `python -m ensemble_gpu`: train, evaluate, predict, show, export and others."""
+"""`ensemble-gpu` and `python -m ensemble_gpu`: the commands of cli/arguments.py."""
 
 from __future__ import annotations
 

@@ -261,8 +261,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         trace = running(self._n_rounds)
         self._keep(trace, plan, running.training, validation)
         if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
-            rows = plan.binned
-            self.background_ = Background.of(self.model_, rows.matrix, rows.weights, engine)
+            binned = plan.binned
+            self.background_ = Background.of(self.model_, binned.matrix, binned.weights, engine)
         self._run = None
         if self.warm_start and fresh is not None:
             self._run = replace(fresh, rounds=trace.rounds)

@@ -52,9 +52,7 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 
 def _query(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--query", metavar="COLUMN", help="ranking: which rows belong to one query"
-    )
+    parser.add_argument("--query", metavar="COLUMN", help="ranking: which rows belong to one query")
 
 
 def _train(commands: Any) -> None:
@@ -66,9 +64,7 @@ def _train(commands: Any) -> None:
     parser.add_argument("data", nargs="+", metavar="FILE", help=DATA)
     parser.add_argument("--label", required=True, metavar="COLUMN", help="what to predict")
     parser.add_argument("--out", metavar="FILE", help="the model: .safetensors, .json, or -")
-    parser.add_argument(
-        "--model", choices=MODELS, default="boosting", help="default: %(default)s"
-    )
+    parser.add_argument("--model", choices=MODELS, default="boosting", help="default: %(default)s")
     parser.add_argument("--task", choices=TASKS, help="default: guessed from the label, and said")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds, or trees of a forest")
     parser.add_argument("--rate", type=float, metavar="NU", help="learning rate")
@@ -85,6 +81,10 @@ def _train(commands: Any) -> None:
     parser.add_argument(
         "--test", nargs="+", metavar="FILE",
         help="rows for the report (default: a fifth of the rows, judging a model of the others)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", metavar="FILE",
+        help="write checkpoints to this .safetensors file, and go on from it where it exists",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
     parser.add_argument("--jobs", type=int, metavar="N", help="threads (default: all)")

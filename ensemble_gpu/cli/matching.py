@@ -23,7 +23,9 @@ def texts_of(estimator: Any) -> set[str]:
     }
 
 
-def read_for(estimator: Any, paths: Sequence[str], others: Sequence[str | None]) -> tuple[Table, Any]:
+def read_for(
+    estimator: Any, paths: Sequence[str], others: Sequence[str | None]
+) -> tuple[Table, Any]:
     """The table of files, and the columns of it that the model takes, in its order.
 
     `others` are columns that are no features, such as the label.

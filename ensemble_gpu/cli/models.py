@@ -30,8 +30,10 @@ MODELS: dict[str, dict[str, str]] = {
 
 def guessed_task(label: np.ndarray) -> tuple[str, str]:
     """The task, and why."""
-    if is_text(label) or label.dtype == bool:
-        return CLASSIFICATION, f"the label holds {len(set(label.tolist()))} distinct texts or truths"
+    if is_text(label):
+        return CLASSIFICATION, f"the label holds {len(set(label.tolist()))} distinct texts"
+    if label.dtype == bool:
+        return CLASSIFICATION, "the label is true or false"
     found = np.unique(label)
     if len(found) <= MOST_CLASSES and np.equal(found, np.floor(found)).all():
         return CLASSIFICATION, f"the label holds {len(found)} distinct whole numbers"
@@ -40,7 +42,9 @@ def guessed_task(label: np.ndarray) -> tuple[str, str]:
 
 def checked_label(label: np.ndarray, name: str, task: str) -> np.ndarray:
     """The label as `fit` takes it: no value is missing; texts are for classes."""
-    missing = [v is None for v in label.tolist()] if is_text(label) else np.isnan(label.astype(float))
+    missing = (
+        [v is None for v in label.tolist()] if is_text(label) else np.isnan(label.astype(float))
+    )
     n = int(np.sum(missing))
     if n:
         raise BadInput(f"label {name!r} is missing in {n:,} of {len(label):,} rows")

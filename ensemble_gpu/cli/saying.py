@@ -35,10 +35,17 @@ def show_results(results: dict[str, Any], as_json: bool, stream: Any = None) -> 
     if as_json:
         print(json.dumps(_plain(results), indent=2), file=stream)
         return
-    rows = [[name, _text(value)] for name, value in results.items() if value is not None]
+    rows = [line for name, value in results.items() for line in _lines(name, value)]
     width = max((len(name) for name, _ in rows), default=0)
     for name, value in rows:
         print(f"{name.ljust(width)}  {value}", file=stream)
+
+
+def _lines(name: str, value: Any) -> list[list[str]]:
+    """One line, or one for each part of a dict of dicts."""
+    if isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()):
+        return [[f"{name}, {part}", _text(one)] for part, one in value.items()]
+    return [] if value is None else [[name, _text(value)]]
 
 
 def show_table(header: list[str], rows: list[list[str]]) -> None:

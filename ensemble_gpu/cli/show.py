@@ -70,8 +70,8 @@ def _show_feature(estimator: Any, names: list[str], name: str, as_json: bool) ->
     if name not in names:
         raise BadInput(f"the model has no feature {name!r}; it has {listed(names, 20)}")
     feature = names.index(name)
-    model = getattr(estimator, "model_", None)
-    table = model.shape_function(feature) if hasattr(model, "shape_function") else None
+    model: Any = getattr(estimator, "model_", None)
+    table: Any = model.shape_function(feature) if hasattr(model, "shape_function") else None
     if not hasattr(table, "thresholds"):
         raise BadInput(
             f"--feature shows tables of models of stumps; this is a {type(estimator).__name__} "

@@ -39,7 +39,9 @@ class Table:
         if found is None:
             raise BadInput(f"there is no column {name!r}; there are {listed(self.names)}")
         if isinstance(found, Unsuitable):
-            raise BadInput(f"column {name!r} has type {found.kind}, which is neither number nor text")
+            raise BadInput(
+                f"column {name!r} has type {found.kind}, which is neither number nor text"
+            )
         return found
 
     def take(self, rows: np.ndarray) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +63,7 @@ def run(args: Any) -> int:
     if args.cv is not None:
         results["cross-validation"] = _cross_validated(args, estimator, problem)
     if args.out is not None or args.report is not None:
-        _fit(args, estimator, problem)
+        _fit(args, estimator, problem, args.resume)
         if hasattr(estimator, "n_estimators_"):
             results["rounds"] = int(estimator.n_estimators_)
         if hasattr(estimator, "model_"):
@@ -83,12 +84,16 @@ def _check_outputs(args: Any) -> None:
         raise BadInput("there is nothing to do: give --out, --report or --cv")
     if args.out is not None and args.out != STANDARD:
         if Path(args.out).suffix not in SUFFIXES:
-            raise BadInput(f"--out must end with {' or '.join(SUFFIXES)}, or be -; got {args.out!r}")
+            raise BadInput(
+                f"--out must end with {' or '.join(SUFFIXES)}, or be -; got {args.out!r}"
+            )
         check_folder(args.out)
     if args.report is not None:
         check_folder(args.report)
     if args.cv is not None and args.cv < 2:
         raise BadInput(f"--cv must be at least 2; got {args.cv}")
+    if args.resume is not None and args.out is None:
+        raise BadInput("--resume is for a model that is saved: give --out")
     if args.test and args.report is None:
         raise BadInput("--test is for the rows of a --report")
 
@@ -138,13 +143,23 @@ def _estimator(args: Any, problem: Problem) -> Any:
     return make_estimator(args.model, problem.task, given, args.set)
 
 
-def _fit(args: Any, estimator: Any, problem: Problem) -> None:
-    bar = "callbacks" in estimator.get_params() and not args.quiet
-    if bar:
-        estimator.set_params(callbacks=[ensemble_gpu.ProgressBar()])
+def _fit(args: Any, estimator: Any, problem: Problem, resume: str | None = None) -> None:
+    """Fit with a progress bar; `resume` is a file of checkpoints, to go on from and to write to."""
+    watched = "callbacks" in estimator.get_params()
+    if resume is not None and "resume" not in inspect.signature(estimator.fit).parameters:
+        raise BadInput(f"--resume is not for --model {args.model}")
+    callbacks: list[Any] = [] if args.quiet else [ensemble_gpu.ProgressBar()]
+    more: dict[str, Any] = {}
+    if resume is not None:
+        callbacks.append(ensemble_gpu.Checkpoint(resume))
+        more = {"resume": resume}
+        went = "goes on from" if Path(resume).exists() else "begins, with checkpoints in"
+        say(f"the fit {went} {resume}", quiet=args.quiet)
+    if watched:
+        estimator.set_params(callbacks=callbacks or None)
     X = problem.X
-    estimator.fit(X, problem.y, **problem.extra)
-    if bar:
+    estimator.fit(X, problem.y, **problem.extra, **more)
+    if watched:
         estimator.set_params(callbacks=None)
     if isinstance(X, np.ndarray):
         estimator.feature_names_in_ = np.array(problem.names, dtype=object)
@@ -195,8 +210,6 @@ def _parts(args: Any, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         groups=problem.qid, random_state=args.seed,
     )  # fmt: skip
     return folds[0].train, folds[0].test
-
-
 
 
 def _save(path: str, estimator: Any) -> None:

@@ -41,7 +41,9 @@ def write_table(columns: dict[str, np.ndarray], path: str) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=separator, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*(map(_cell, column.tolist()) for column in columns.values()), strict=True))
+    writer.writerows(
+        zip(*(map(_cell, column.tolist()) for column in columns.values()), strict=True)
+    )
     if path == STANDARD:
         sys.stdout.write(text.getvalue())
     else:

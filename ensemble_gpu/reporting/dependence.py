@@ -44,7 +44,7 @@ def dependence(subject: Subject, feature: int, column: Column) -> Dependence | N
     """The shape of a feature, or its partial dependence; None where rows hold nothing of it."""
     if not len(column.present):
         return None
-    model = getattr(subject.estimator, "model_", None)
+    model: Any = getattr(subject.estimator, "model_", None)
     if hasattr(model, "shape_function"):
         return _shape(model.shape_function(feature), column)
     if is_sparse(subject.X):

@@ -16,8 +16,7 @@ PLACES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 
 
 def margins(subject: Subject) -> Section | None:
-    """Cumulative distribution of the margins, after several numbers of rounds where there are any.
-    """
+    """Cumulative distribution of the margins, after several numbers of rounds if there are any."""
     found, formula = _found(subject)
     if not found:
         return None

@@ -44,7 +44,14 @@ def _line(subject: Subject, feature: int) -> list[str]:
     if column.categories is not None:
         codes, counts = np.unique(present.astype(np.int64), return_counts=True)
         usual = column.categories[codes[counts.argmax()]]
-        return [name, count(len(codes), "category", "categories"), missing, "", f"most: {usual}", ""]
+        return [
+            name,
+            count(len(codes), "category", "categories"),
+            missing,
+            "",
+            f"most: {usual}",
+            "",
+        ]
     low, middle, high = np.quantile(present, (0.0, 0.5, 1.0))
     return [name, "number", missing, *(number(v) for v in (low, middle, high))]
 
@@ -84,7 +91,7 @@ def origin(subject: Subject) -> Section:
 
 
 def _model(estimator: Any) -> list[tuple[str, str]]:
-    model = getattr(estimator, "model_", None)
+    model: Any = getattr(estimator, "model_", None)
     rows = [("estimator", type(estimator).__name__)]
     if model is not None:
         rows.append(("model", type(model).__name__))

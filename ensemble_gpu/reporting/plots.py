@@ -92,7 +92,9 @@ class Plot:
         x, y, floor = self.across(edges), self.up(heights), float(self.up(self.y[0]))
         parts = zip(x[:-1].tolist(), x[1:].tolist(), y.tolist(), strict=True)
         return "".join(
-            svg.rect(a, b, max(0.6, c - a - 1.0), floor - b, style) for a, c, b in parts if floor > b
+            svg.rect(a, b, max(0.6, c - a - 1.0), floor - b, style)
+            for a, c, b in parts
+            if floor > b
         )
 
     def level(self, y: float, style: str) -> str:
@@ -134,7 +136,9 @@ def bars(
         top, end = k * step + 3.0, float(scale(length))
         style = "fill down" if length < 0.0 else "fill up"
         left, right = min(zero, end), max(zero, end)
-        marks.append(svg.label(name_width - 8, top + 13, name, "label", "end", int(name_width / 7.8)))
+        marks.append(
+            svg.label(name_width - 8, top + 13, name, "label", "end", int(name_width / 7.8))
+        )
         marks.append(svg.rect(left, top, max(0.8, right - left), step - 7.0, style))
         marks.append(svg.label(right + 5, top + 13, words, "tick"))
     marks.append(svg.line(zero, 0.0, zero, step * len(rows), "axis"))
@@ -144,8 +148,7 @@ def bars(
 def grid(
     key: str, title: str, description: str, table: np.ndarray, names: Sequence[str]
 ) -> str:  # fmt: skip
-    """A table of counts, true labels down and predicted ones across; the colour is the row's share.
-    """
+    """A table of counts, true labels down, predicted ones across; colours are shares of a row."""
     n = len(names)
     left, top = 92.0, 44.0
     side = min(150.0, (WIDTH - left - RIGHT) / n)

@@ -18,7 +18,9 @@ def settings(estimator: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str
     }
     every = [(name, described(value)) for name, value in given.items()]
     chosen = [
-        (name, text) for name, text in every if text != described(defaults.get(name, inspect._empty))
+        (name, text)
+        for name, text in every
+        if text != described(defaults.get(name, inspect._empty))
     ]
     return chosen, every
 

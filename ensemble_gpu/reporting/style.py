@@ -1,15 +1,16 @@
 """The page's one style sheet: light and dark, wide and narrow, on a screen and on paper."""
 
 CSS = """
-:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1b2330;--soft:#5a6577;--rule:#e1e5eb;
---c0:#1763b6;--c1:#c2410c;--c2:#0f766e;--c3:#7e3fb2;--c4:#a16207;--c5:#be185d;--c6:#4d7c0f;--c7:#475569;
---up:#1763b6;--down:#c2410c}
+:root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1b2330;--soft:#5a6577;
+--rule:#e1e5eb;--c0:#1763b6;--c1:#c2410c;--c2:#0f766e;--c3:#7e3fb2;--c4:#a16207;--c5:#be185d;--c6:#4d7c0f;
+--c7:#475569;--up:#1763b6;--down:#c2410c}
 @media (prefers-color-scheme:dark){:root{--page:#11151c;--card:#1a202a;--ink:#e6eaf0;--soft:#9aa6b7;
 --rule:#2c3542;--c0:#6cb2f7;--c1:#fb9a5c;--c2:#4fd1bd;--c3:#c79bf2;--c4:#e3c04f;--c5:#f58bb8;--c6:#a8d46f;
 --c7:#a9b6c8;--up:#6cb2f7;--down:#fb9a5c}}
 *{box-sizing:border-box}
-body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,-apple-system,"Segoe UI",
-Roboto,"Helvetica Neue",Arial,sans-serif;-webkit-text-size-adjust:100%}
+body{margin:0;background:var(--page);color:var(--ink);
+font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
+-webkit-text-size-adjust:100%}
 main,header,nav,footer{max-width:1080px;margin:0 auto;padding:0 1rem}
 header{padding-top:2rem}
 h1{font-size:1.7rem;line-height:1.2;margin:0;overflow-wrap:anywhere}
@@ -29,7 +30,8 @@ margin:0;min-width:0}
 .grid .card+.card,.tiles .card+.card{margin-top:0}
 .tiles+.card,.tiles+.grid{margin-top:1rem}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9.5rem,1fr));gap:1rem}
-.tile b{display:block;font-size:1.6rem;font-weight:650;line-height:1.2;font-variant-numeric:tabular-nums}
+.tile b{display:block;font-size:1.6rem;font-weight:650;line-height:1.2;
+font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:.85rem;display:block}
 svg{display:block;width:100%;height:auto;max-width:540px;margin:0 auto}
 svg text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;

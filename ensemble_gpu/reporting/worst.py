@@ -10,10 +10,10 @@ from ensemble_gpu.metrics import CLASSIFICATION, RANKING
 from ensemble_gpu.reporting.page import Section, card, facts, grid, table
 from ensemble_gpu.reporting.plots import bars
 from ensemble_gpu.reporting.subject import Subject, on_host
-from ensemble_gpu.reporting.text import number, percent
+from ensemble_gpu.reporting.text import number, percent, plain
 
 MOST_WORST, MOST_REASONS = 6, 6
-CHARACTERS = 28
+CHARACTERS = 27
 
 
 def worst(subject: Subject) -> Section | None:
@@ -102,7 +102,7 @@ def _row(subject: Subject, row: int, reasons: np.ndarray | None) -> str:
         lines = [[subject.names[f], held[f]] for f in shown]
         return card(title, about + table(("feature", "value"), lines, numeric=(1,)))
     lengths = [
-        (f"{_cut(subject.names[f])} = {_cut(held[f])}", float(reasons[f]), f"{reasons[f]:+.3g}")
+        (_equation(subject.names[f], held[f]), float(reasons[f]), f"{reasons[f]:+.3g}")
         for f in shown
     ]
     rest = float(reasons.sum() - reasons[shown].sum())
@@ -110,12 +110,14 @@ def _row(subject: Subject, row: int, reasons: np.ndarray | None) -> str:
     if others > 0:
         lengths.append((f"{others:,} others", rest, f"{rest:+.3g}"))
     text = "; ".join(f"{name}: {words}" for name, _, words in lengths) + "."
-    drawn = bars(f"row-{row}", title, text, lengths, signed=True, name_width=210.0)
+    drawn = bars(f"row-{row}", title, text, lengths, signed=True, name_width=212.0)
     return card(title, about + drawn)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= CHARACTERS // 2 + 4 else f"{text[: CHARACTERS // 2 + 3]}…"
+def _equation(name: str, value: str) -> str:
+    """name = value, the longer one cut so that both are seen."""
+    value = plain(value, CHARACTERS // 2)
+    return f"{plain(name, CHARACTERS - 3 - len(value))} = {value}"
 
 
 def _facts(subject: Subject, row: int) -> str:
@@ -126,7 +128,9 @@ def _facts(subject: Subject, row: int) -> str:
         said = int(np.searchsorted(subject.classes, subject.prediction[row]))
         names = subject.class_names
         sure = percent(float(p[row, own]), 2)
-        return facts([("truth", names[own]), ("predicted", names[said]), ("probability of the truth", sure)])
+        return facts(
+            [("truth", names[own]), ("predicted", names[said]), ("probability of the truth", sure)]
+        )
     y, prediction = float(subject.y[row]), float(subject.prediction[row])
     return facts(
         [

@@ -63,7 +63,7 @@ def _of_numbers(subject: Subject) -> list[Tile]:
     y, prediction = subject.y, subject.prediction
     error = metrics.rmse(y, prediction)
     found = [
-        ("RMSE", number(error), f"the mean for all rows: {number(float(np.std(y)))}"),
+        ("RMSE", number(error), f"always the mean: {number(float(np.std(y)))}"),
         ("MAE", number(metrics.mae(y, prediction)), "mean of |y - prediction|"),
     ]
     if np.ptp(y) > 0.0:
@@ -86,6 +86,7 @@ def _of_quantiles(subject: Subject) -> list[Tile]:
 
 def _of_rankings(subject: Subject) -> list[Tile]:
     y, scores, qid = subject.y, subject.prediction, subject.qid
+    assert qid is not None
     wrong = metrics.pairwise_error(y, scores, qid=qid)
     return [
         ("NDCG@10", number(metrics.ndcg(y, scores, qid=qid, k=10)), "mean over queries"),
