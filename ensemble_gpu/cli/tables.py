@@ -102,7 +102,7 @@ def features(table: Table, names: Sequence[str]) -> Any:
     import polars as pl
 
     series = [
-        pl.Series(name, column, dtype=pl.String).cast(pl.Categorical)
+        pl.Series(name, column.tolist(), dtype=pl.String).cast(pl.Categorical)
         if is_text(column)
         else pl.Series(name, column.astype(np.float64))
         for name, column in columns.items()

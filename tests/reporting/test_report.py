@@ -85,7 +85,7 @@ def test_hostile_names_are_text(tmp_path):
     text = report(tmp_path, model, X, labels, title=HOSTILE, note="<script>")
     page = check_page(text)
     assert page.tags["style"] == 1
-    assert page.tags["b"] == len([1 for _ in range(page.tags["b"])])
+    assert page.tags["i"] == 0
     assert "<script" not in text.lower()
     assert "<img" not in text.lower()
     for gone in ("\u202e", "\x00", "\ud800"):
@@ -115,9 +115,10 @@ def test_reports_of_numbers_categories_and_missing_values(tmp_path):
     )
     page = check_page(report(tmp_path, model, X[300:], y[300:]))
     for words in ("RMSE by rounds", "Residuals", "True and predicted", "Spread of the residuals",
-                  "What features do", "2 categories", "Loss in training", "best round"):  # fmt: skip
+                  "What features do", "2 categories", "Loss in training",
+                  "best round"):  # fmt: skip
         assert words in page.said, words
-    assert "20.4 %" in page.said or "20.0 %" in page.said or "19.7 %" in page.said  # missing
+    assert f"bmi number {100 * X[300:]['bmi'].isna().mean():.1f} %" in page.said
 
 
 def test_reports_of_other_estimators(tmp_path):
