@@ -109,7 +109,7 @@ def _model(estimator: Any) -> list[tuple[str, str]]:
     if hasattr(model, "fingerprint"):
         rows.append(("fingerprint", model.fingerprint()))
     versions = [("ensemble_gpu", __version__), ("Python", platform.python_version())]
-    for package in ("numpy", "numba", "scikit-learn"):
+    for package in ("numpy", "scikit-learn"):
         try:
             versions.append((package, version(package)))
         except PackageNotFoundError:

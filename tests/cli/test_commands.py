@@ -257,7 +257,7 @@ def test_rankings_are_of_queries(tmp_path, capsys):
     assert main(["evaluate", out, data, "--label", "y"]) == 2
 
 
-def test_a_killed_fit_goes_on_from_its_checkpoints(folder, trained, tmp_path, capsys):
+def test_a_fit_goes_on_from_its_checkpoints(folder, trained, tmp_path, capsys):
     run, out = tmp_path / "run.safetensors", tmp_path / "m.safetensors"
     arguments = [
         "train", str(folder / "train.csv"), "--label", "y", "--model", "adaboost", "--ignore", "id",
