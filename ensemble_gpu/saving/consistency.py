@@ -55,6 +55,9 @@ def _features(estimator: Any, path: str) -> None:
         len(names) != p or names.dtype != object or not all(type(n) is str for n in names)
     ):
         refuse(f"{path} has {p} features, and feature_names_in_ that are not {p} strings")
+    shares = vars(estimator).get("feature_importances_")
+    if shares is not None and len(shares) != p:
+        refuse(f"{path} has {p} features, and {len(shares)} feature_importances_")
 
 
 def _classes(estimator: Any, path: str) -> None:
@@ -74,8 +77,9 @@ def _classes(estimator: Any, path: str) -> None:
     if model is None:
         return
     # Shares of the classes have an output for each; sums of two classes one for both.
-    outputs = len(classes) if not hasattr(estimator, "link_") or len(classes) != 2 else 1
-    if model.n_outputs != outputs:
+    sums = hasattr(estimator, "link_")
+    outputs = 1 if sums and len(classes) == 2 else len(classes)
+    if model.n_outputs != outputs or (sums and len(classes) < 2):
         refuse(f"{path} has {len(classes)} classes, and its model {model.n_outputs} outputs")
 
 
@@ -160,6 +164,9 @@ def _check_part(part: Any, model: Any, confident: bool, path: str) -> None:
     if isinstance(learner, Always):
         return
     check_learner(learner, model.n_features, path)
+    classes = getattr(learner, "classes_", None)
+    if classes is not None and classes.dtype.kind not in "iu":
+        refuse(f"{path} has classes that are no numbers")
     if confident and not hasattr(learner, "predict_proba"):
         refuse(f"{path} has no probabilities")
 

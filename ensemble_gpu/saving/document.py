@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.saving.container import Container, dumped, parsed, refuse
 from ensemble_gpu.saving.reading import Reader
-from ensemble_gpu.saving.registry import ESTIMATORS, MODELS
-from ensemble_gpu.saving.writing import CannotBeSavedError, Writer, name_of
+from ensemble_gpu.saving.registry import ESTIMATORS, MODELS, name_of
+from ensemble_gpu.saving.writing import CannotBeSavedError, Writer
 
 FORMAT, SCHEMA = "ensemble_gpu", 1
 MOST_DIGITS = 6
+# Estimators that a fit leaves something on; the others are parameters of these.
+FITTABLE = frozenset(name for name, entry in ESTIMATORS.items() if entry.required)
 
 
 @dataclass(frozen=True)
@@ -51,11 +54,13 @@ class Document:
 def written(value: Any, version: str) -> Document:
     """An estimator or a model as a document."""
     name = name_of(value)
-    if name not in ESTIMATORS and name not in MODELS:
+    if name is None or name not in FITTABLE.union(MODELS):
         raise CannotBeSavedError(
-            f"{type(value).__name__} cannot be saved: estimators and models of this package can."
+            f"{type(value).__name__} cannot be saved: fitted estimators of this package and their "
+            "models can."
         )
-    assert name is not None
+    if name in ESTIMATORS:
+        check_is_fitted(value)
     writer = Writer()
     root = writer.value(value, "")
     return Document(name, fingerprint_of(value), version, root, writer.arrays)
@@ -92,7 +97,7 @@ def unpacked_document(container: Container) -> Document:
 def read(document: Document, verify: bool) -> Any:
     """The estimator or model of a document."""
     root = document.root
-    if document.kind not in ESTIMATORS and document.kind not in MODELS:
+    if document.kind not in FITTABLE and document.kind not in MODELS:
         refuse(f"its kind is {document.kind!r}, which this version does not know")
     if not isinstance(root, dict) or root.get("type") != document.kind:
         refuse(f"its kind is {document.kind!r}, and it holds another")
