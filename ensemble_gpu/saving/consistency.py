@@ -19,6 +19,8 @@ from ensemble_gpu.saving.container import refuse
 
 # Threads that a file may ask for.
 MOST_THREADS = 1024
+# Additions of stumps to intervals of tables: a few seconds.
+MOST_WORK = 2.0**33
 
 
 def check_estimator(estimator: Any, fitted: bool, path: str) -> None:
@@ -184,8 +186,24 @@ def check_votes(model: Any, path: str) -> None:
             refuse(f"{path}.voters.{k} has features beyond the {p} of the model")
 
 
-# What the parts of a model that are estimators must agree in: by its name in a file.
+def check_work(rounds: Any, path: str) -> None:
+    """Refuse stumps whose sum would take too long: each is added to all intervals of its table."""
+    if not len(rounds) or rounds.threshold.shape != rounds.feature.shape:
+        return  # of another shape: the model refuses them
+    _, feature, n = np.unique(rounds.feature, return_inverse=True, return_counts=True)
+    if (n.astype(float) ** 2).sum() <= MOST_WORK:
+        return
+    order = np.lexsort((rounds.threshold, feature))
+    owner, threshold = feature[order], rounds.threshold[order]
+    new = np.append(True, (np.diff(owner) != 0) | (np.diff(threshold) != 0.0))
+    intervals = np.bincount(owner[new], minlength=len(n)) + 1.0
+    if (n * intervals).sum() > MOST_WORK:
+        refuse(f"{path} has {len(rounds)} stumps with too many thresholds to add them up")
+
+
+# What must hold of a value besides the checks of its fields: by its name in a file.
 CHECKS: dict[str, Callable[[Any, str], None]] = {
+    "Rounds": check_work,
     "Committee": check_committee,
     "VoteModel": check_votes,
 }

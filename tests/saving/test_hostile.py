@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import pytest
 
 import ensemble_gpu as eg
 from bench import fuzz
+from ensemble_gpu.model.additive import Rounds
+from ensemble_gpu.saving.consistency import check_work
 from ensemble_gpu.saving.container import Container, pieces, unpacked
 from ensemble_gpu.saving.document import read
 from ensemble_gpu.saving.files import from_bytes, to_bytes
@@ -270,6 +273,18 @@ def peak(load: Callable[[], Any]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_stumps_that_would_take_hours_to_add_up():
+    n = 200_000
+    rounds = Rounds(
+        np.zeros(n, dtype=np.int64), np.arange(float(n)), np.zeros(n, dtype=np.int64),
+        np.zeros((n, 1, 3)), np.zeros(n), np.zeros(n),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="200000 stumps with too many thresholds"):
+        check_work(rounds, "model_.rounds")
+    check_work(replace(rounds, threshold=np.arange(n) % 255.0), "model_.rounds")
+    check_work(replace(rounds, feature=np.arange(n) % 99), "model_.rounds")
 
 
 def test_text_that_is_not_a_model():
