@@ -177,10 +177,9 @@ def check_votes(model: Any, path: str) -> None:
     """Voters read features that there are."""
     p = model.n_features
     for k, voter in enumerate(model.voters):
-        source = getattr(voter, "source", None)
-        if source is not None:
-            check_learner(source, p, f"{path}.voters.{k}")
-        elif isinstance(getattr(voter, "classes", None), np.ndarray) and voter.number >= p:
+        if getattr(voter, "source", None) is not None:
+            check_learner(voter.source, p, f"{path}.voters.{k}")
+        elif hasattr(voter, "source") and voter.number >= p:
             refuse(f"{path}.voters.{k} is column {voter.number} of {p}")
         elif max(getattr(voter, "f", 0), getattr(voter, "g", 0)) >= p:
             refuse(f"{path}.voters.{k} has features beyond the {p} of the model")

@@ -73,9 +73,7 @@ class Writer:
 
     def _collection(self, value: Any, path: str) -> Any | None:
         kind = type(value)
-        if kind is list and len({id(one) for one in value if name_of(one)}) < sum(
-            name_of(one) is not None for one in value
-        ):
+        if kind is list and _repeats(value):
             return self._repeated(value, path)
         if kind in (list, tuple):
             items = [self.value(one, f"{path}.{k}") for k, one in enumerate(value)]
@@ -134,6 +132,12 @@ class Writer:
         state = vars(value)
         fitted = {key: self.value(state[key], f"{dot}{key}") for key in FITTED if key in state}
         return {"type": name, "params": params, "fitted": fitted}
+
+
+def _repeats(items: list[Any]) -> bool:
+    """Whether an object is among the items more than once."""
+    own = [id(one) for one in items if name_of(one)]
+    return len(set(own)) < len(own)
 
 
 def _state(value: Any) -> Mapping[str, Any]:
