@@ -36,7 +36,7 @@ import numpy as np
 
 SEED = 19
 # A case may take so many seconds, the process so much memory beside what it has at the beginning.
-SECONDS, MEMORY = 5, 1 << 30
+SECONDS, MEMORY = 10, 4 << 30
 KINDS = ("bits", "bytes", "header", "object", "arrays", "text")
 NASTY: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 255, 2**31 - 1, 2**31, 2**63, -(2**63), 10**30, 0.5, -0.0,
@@ -264,8 +264,8 @@ def run(
 
 def _worker(n: int, seed: int, first: int) -> None:
     """Prints the number of each case before it, and the counts at the end."""
-    files = Path("/proc/self/statm").read_text().split()
-    limit = int(files[0]) * resource.getpagesize() + (4 * MEMORY)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     def tell(k: int) -> None:

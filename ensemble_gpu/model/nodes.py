@@ -190,15 +190,6 @@ def _check_categories(
         bits = 64 * subsets.shape[1]
         if len(subsets) and len(values) > bits and (nodes.subset[nodes.feature == f] >= 0).any():
             _refuse(f"categories[{f}]", len(values), f"at most {bits} values, the bits of a subset")
-    if len(subsets):
-        tested = np.unique(nodes.feature[nodes.subset != LEAF])
-        unknown = [f for f in tested.tolist() if f not in categories]
-        if unknown:
-            _refuse(
-                "a feature that subsets test",
-                unknown[0],
-                f"one of the categories, {list(categories)}",
-            )
 
 
 def depths(nodes: Nodes, starts: np.ndarray) -> np.ndarray:

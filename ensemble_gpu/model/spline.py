@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solveh_banded
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.model.base import (
@@ -36,6 +37,18 @@ def second_derivatives(knots: np.ndarray) -> np.ndarray:
         D, R = _slopes(knots)
         inner[1:-1] = np.linalg.solve(R, D)
     return inner
+
+
+def bends(knots: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """m = M v [K, s] of values [K, s], from the three diagonals of R: memory of K numbers."""
+    m = np.zeros_like(values)
+    if len(knots) > 2:
+        h = np.diff(knots)
+        bands = np.stack([np.append(0.0, h[1:-1] / 6.0), (h[:-1] + h[1:]) / 3.0])
+        m[1:-1] = solveh_banded(
+            bands[-len(h) + 1 :], np.diff(np.diff(values, axis=0) / h[:, None], axis=0)
+        )
+    return m
 
 
 def root_of_roughness(knots: np.ndarray) -> np.ndarray:
@@ -85,9 +98,8 @@ class Shape:
     def __call__(self, x: Any) -> np.ndarray:
         """The contribution of host values x [n]."""
         x = np.asarray(x, dtype=np.float64)
-        M = second_derivatives(self.knots)
         values = self.values[:, None]
-        return natural(x, self.knots, values, M @ values, NUMPY)[:, 0]
+        return natural(x, self.knots, values, bends(self.knots, values), NUMPY)[:, 0]
 
 
 class SplineModel(Model):
@@ -190,15 +202,13 @@ class SplineModel(Model):
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         F = where.zeros((X.shape[0], 1), where.xp.float64) + where.put(self.intercept)[None, :]
-        second: dict[int, np.ndarray] = {}
         for first, last in stages(rounds, len(self)):
             for term in np.unique(self.terms[first:last]).tolist():
                 knots = self.knots[term]
                 own = first + np.flatnonzero(self.terms[first:last] == term)
                 v = self.values[own, : len(knots)].sum(axis=0) + self.constants[own].sum()
-                if term not in second:
-                    second[term] = second_derivatives(knots)
                 x = where.as_float64(X[:, int(self.features[term])])
-                v, m = v[:, None], second[term] @ v[:, None]
+                v = v[:, None]
+                m = bends(knots, v)
                 F = F + natural(x, knots, where.put(v), where.put(m), where)
             yield source.hand_over(F + 0.0)  # a copy: the caller may write to it

@@ -19,6 +19,8 @@ from ensemble_gpu.saving.container import refuse
 
 # Threads that a file may ask for.
 MOST_THREADS = 1024
+# Additions of stumps to intervals of tables: a few seconds.
+MOST_WORK = 2.0**33
 
 
 def check_estimator(estimator: Any, fitted: bool, path: str) -> None:
@@ -55,6 +57,9 @@ def _features(estimator: Any, path: str) -> None:
         len(names) != p or names.dtype != object or not all(type(n) is str for n in names)
     ):
         refuse(f"{path} has {p} features, and feature_names_in_ that are not {p} strings")
+    shares = vars(estimator).get("feature_importances_")
+    if shares is not None and len(shares) != p:
+        refuse(f"{path} has {p} features, and {len(shares)} feature_importances_")
 
 
 def _classes(estimator: Any, path: str) -> None:
@@ -74,8 +79,9 @@ def _classes(estimator: Any, path: str) -> None:
     if model is None:
         return
     # Shares of the classes have an output for each; sums of two classes one for both.
-    outputs = len(classes) if not hasattr(estimator, "link_") or len(classes) != 2 else 1
-    if model.n_outputs != outputs:
+    sums = hasattr(estimator, "link_")
+    outputs = 1 if sums and len(classes) == 2 else len(classes)
+    if model.n_outputs != outputs or (sums and len(classes) < 2):
         refuse(f"{path} has {len(classes)} classes, and its model {model.n_outputs} outputs")
 
 
@@ -160,6 +166,9 @@ def _check_part(part: Any, model: Any, confident: bool, path: str) -> None:
     if isinstance(learner, Always):
         return
     check_learner(learner, model.n_features, path)
+    classes = getattr(learner, "classes_", None)
+    if classes is not None and classes.dtype.kind not in "iu":
+        refuse(f"{path} has classes that are no numbers")
     if confident and not hasattr(learner, "predict_proba"):
         refuse(f"{path} has no probabilities")
 
@@ -168,17 +177,32 @@ def check_votes(model: Any, path: str) -> None:
     """Voters read features that there are."""
     p = model.n_features
     for k, voter in enumerate(model.voters):
-        source = getattr(voter, "source", None)
-        if source is not None:
-            check_learner(source, p, f"{path}.voters.{k}")
-        elif isinstance(getattr(voter, "classes", None), np.ndarray) and voter.number >= p:
+        if getattr(voter, "source", None) is not None:
+            check_learner(voter.source, p, f"{path}.voters.{k}")
+        elif hasattr(voter, "source") and voter.number >= p:
             refuse(f"{path}.voters.{k} is column {voter.number} of {p}")
         elif max(getattr(voter, "f", 0), getattr(voter, "g", 0)) >= p:
             refuse(f"{path}.voters.{k} has features beyond the {p} of the model")
 
 
-# What the parts of a model that are estimators must agree in: by its name in a file.
+def check_work(rounds: Any, path: str) -> None:
+    """Refuse stumps whose sum would take too long: each is added to all intervals of its table."""
+    if not len(rounds) or rounds.threshold.shape != rounds.feature.shape:
+        return  # of another shape: the model refuses them
+    _, feature, n = np.unique(rounds.feature, return_inverse=True, return_counts=True)
+    if (n.astype(float) ** 2).sum() <= MOST_WORK:
+        return
+    order = np.lexsort((rounds.threshold, feature))
+    owner, threshold = feature[order], rounds.threshold[order]
+    new = np.append(True, (np.diff(owner) != 0) | (np.diff(threshold) != 0.0))
+    intervals = np.bincount(owner[new], minlength=len(n)) + 1.0
+    if (n * intervals).sum() > MOST_WORK:
+        refuse(f"{path} has {len(rounds)} stumps with too many thresholds to add them up")
+
+
+# What must hold of a value besides the checks of its fields: by its name in a file.
 CHECKS: dict[str, Callable[[Any, str], None]] = {
+    "Rounds": check_work,
     "Committee": check_committee,
     "VoteModel": check_votes,
 }
