@@ -13,7 +13,7 @@ import numpy as np
 
 from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
 from ensemble_gpu.bagging.learners import OneClass
-from ensemble_gpu.export.trees import goes_left
+from ensemble_gpu.export.members import renumbered
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.model.nodes import Nodes
@@ -32,29 +32,13 @@ def is_bag_of_trees(estimator: Any) -> bool:
 def forest_of_bag(bag: Any) -> Forest:
     """The Forest whose outputs are the bag's probabilities [n, K], or its prediction [n, 1]."""
     categories = bag._categories.values
+    seen = {f: np.arange(len(values)) for f, values in categories.items()}  # codes, as trees do
     pairs = zip(bag.estimators_, bag.estimators_features_, strict=True)
-    forests = (_member(bag, learner, features, categories) for learner, features in pairs)
-    return Forest.join(forests, len(bag.estimators_))
-
-
-def _member(bag: Any, learner: Any, features: np.ndarray, categories: dict) -> Forest:
-    forest = _tree(bag, learner)
-    nodes, p = forest.nodes, bag.n_features_in_
-    inner = nodes.feature != LEAF
-    feature = np.where(inner, np.asarray(features)[np.where(inner, nodes.feature, 0)], LEAF)
-    rows: list[np.ndarray] = []
-    subset, threshold = np.full(len(nodes), LEAF), nodes.threshold.copy()
-    n_bits = max((len(values) for values in categories.values()), default=0)
-    for i in np.flatnonzero(np.isin(feature, list(categories)) & inner).tolist():
-        # categories that are not in its bag are missing to the tree
-        left = np.full(64 * -(-n_bits // 64), bool(nodes.missing_left[i]))
-        left[forest.categories[int(nodes.feature[i])].astype(np.int64)] = goes_left(forest, i)
-        subset[i], threshold[i] = len(rows), np.nan
-        rows.append(np.packbits(left, bitorder="little").view("<u8").astype(np.uint64))
-    nodes = replace(nodes, feature=feature, subset=subset, threshold=threshold)
-    return Forest(
-        nodes, forest.starts, p, subsets=np.array(rows) if rows else None, categories=categories
+    forests = (
+        renumbered(_tree(bag, learner), np.asarray(features), bag.n_features_in_, seen, categories)
+        for learner, features in pairs
     )
+    return Forest.join(forests, len(bag.estimators_))
 
 
 def _tree(bag: Any, learner: Any) -> Forest:

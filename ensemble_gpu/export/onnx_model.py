@@ -30,8 +30,9 @@ def to_onnx(estimator: Any, exact: bool = True, *, dtype: str = "float64") -> An
     exact : bool, default=True
         True: plain operators, which add in the order of the model: `scores` has the bits of
         `model_(X)`. They hold temporary arrays of rows x tables (or trees); give many rows in
-        blocks of some thousands. False: the operator TreeEnsemble of ai.onnx.ml 5, faster for
-        forests; `scores` differs by 1e-14 of the sum's terms, since its order is the runtime's.
+        blocks of about a thousand. False: the operator TreeEnsemble of ai.onnx.ml 5, faster for
+        deep trees and for single rows (bench/export.py); `scores` may differ by 1e-14 of its size,
+        since the order of the sum is the runtime's.
     dtype : "float64" or "float32", default="float64"
         The type of the input X [n, features]. It is compared as float64, so that no row changes
         sides. NaN is missing. A category is the number that it had in training; where it was a

@@ -11,12 +11,11 @@ from ensemble_gpu.model.additive import AdditiveModel
 def table_scores(graph: Graph, x: str, model: AdditiveModel) -> str:
     """F [n, outputs] of x, float64 [n, features]; the model has a table at least."""
     tables = list(model.tables.values())
-    used = np.array(list(model.tables), dtype=np.int64)
-    x = graph.node("Gather", x, used, axis=1)
+    x = graph.columns(x, np.array(list(model.tables)), model.n_features)
     # a table has a value more than thresholds, then the one for missing
     columns = Columns([table.thresholds for table in tables], room=2)
     missing = (columns.first + columns.sizes + 1)[None, :]
     place = graph.node("Where", graph.node("IsNaN", x), missing, columns.search(graph, x))
     values = np.concatenate([part for t in tables for part in (t.values, t.missing[None, :])])
-    total = graph.sum_in_order(graph.node("Gather", values, place), len(tables))
+    total = graph.sum_in_order(graph.rows_at(values, place, len(tables)), len(tables))
     return graph.node("Add", total, model.intercept)

@@ -21,10 +21,11 @@ def encoded(graph: Graph, x: str, forest: Forest, features: np.ndarray) -> str:
 
     NaN where the category is missing or unknown (arrays/positions.py).
     """
-    x = graph.node("Gather", x, features, axis=1)
+    x = graph.columns(x, features, forest.n_features)
     columns = Columns([forest.categories[f] for f in features.tolist()], room=1)
     place = columns.search(graph, x)
-    known = graph.node("Equal", graph.node("Gather", columns.numbers, place), x)
+    found = graph.look_up(columns.numbers, place, len(features))
+    known = graph.node("Equal", found, x)
     number = graph.node("Sub", place, columns.first[None, :])
     return graph.node("Where", known, graph.cast(number, np.float64), np.float64(np.nan))
 
@@ -76,7 +77,7 @@ def tree_scores(graph: Graph, x: str, forest: Forest) -> str:
     """F [n, outputs] of x, float64 [n, features]; the forest has a test at least."""
     nodes, layout, cells = forest.nodes, levels(forest), _Cells.of(forest)
     order, leaf = layout.order, layout.is_leaf
-    parts = [graph.node("Gather", x, cells.numeric, axis=1)] if len(cells.numeric) else []
+    parts = [graph.columns(x, cells.numeric, forest.n_features)] if len(cells.numeric) else []
     numbers = None
     if len(cells.categorical):
         numbers = encoded(graph, x, forest, cells.categorical)
@@ -89,14 +90,13 @@ def tree_scores(graph: Graph, x: str, forest: Forest) -> str:
     feature = cells.column(np.where(leaf, 0, nodes.feature[order]))
     column = np.where(leaf, cells.width, feature + cells.width * nodes.missing_left[order])
     threshold = np.where(leaf, np.inf, nodes.threshold[order])
-    walk = _Walk(
-        graph, twice, column.astype(np.int32), threshold, (layout.first + 1).astype(np.int32)
-    )
+    walk = _Walk(graph, twice)
+    walk.add_nodes(column.astype(np.int32), threshold, (layout.first + 1).astype(np.int32))
     if numbers is not None and (nodes.subset >= 0).any():
         sets = _Sets(forest, order)
         walk.add_sets(sets.first, sets.table, _places(graph, x, numbers, cells))
     place = walk.leaves(forest.n_trees, int(forest.depths.max()))
-    each = graph.node("Gather", nodes.value[order], place)
+    each = graph.rows_at(nodes.value[order], place, forest.n_trees)
     total = graph.sum_in_order(each, forest.n_trees)
     if forest.average:
         total = graph.node("Div", total, np.float64(forest.packed.divisor))
@@ -115,34 +115,37 @@ def _places(graph: Graph, x: str, numbers: str, cells: _Cells) -> str:
 class _Walk:
     """Steps from roots to leaves: next = first child + 1 - (x <= threshold)."""
 
-    def __init__(
-        self, graph: Graph, cells: str, column: np.ndarray, threshold: np.ndarray, right: np.ndarray
-    ) -> None:
-        self.graph, self.cells, self.column = graph, cells, column
-        self.threshold, self.right = graph.constant(threshold), graph.constant(right)
-        self.sets: tuple[str, str, str] | None = None
+    def __init__(self, graph: Graph, cells: str) -> None:
+        self.graph, self.cells = graph, cells
+        self.arrays: dict[str, np.ndarray] = {}
+        self.table = self.entries = ""
+
+    def add_nodes(self, column: np.ndarray, threshold: np.ndarray, right: np.ndarray) -> None:
+        self.arrays |= {"column": column, "threshold": threshold, "right": right}
 
     def add_sets(self, first: np.ndarray, table: np.ndarray, entries: str) -> None:
-        self.sets = self.graph.constant(first), self.graph.constant(table), entries
+        self.arrays["set"] = first
+        self.table, self.entries = self.graph.constant(table), entries
 
     def leaves(self, n_trees: int, depth: int) -> str:
         """The leaf of every row in every tree: int32 [n, trees]."""
         graph = self.graph
-        place = graph.constant(np.arange(n_trees, dtype=np.int32)[None, :])
-        # all rows are at the roots first: one column for each
-        column = graph.constant(self.column[:n_trees].astype(np.int64))
-        columns = graph.constant(self.column) if depth > 1 else ""
-        for level in range(depth):
-            if level:
-                column = graph.node("Gather", columns, place)
-            kind = "GatherElements" if level else "Gather"
-            x = graph.node(kind, self.cells, column, axis=1)
-            left = graph.node("LessOrEqual", x, graph.node("Gather", self.threshold, place))
-            if self.sets is not None:
-                first, table, entries = self.sets
-                entry = graph.node(kind, entries, column, axis=1)
-                at = graph.node("Add", graph.node("Gather", first, place), entry)
-                left = graph.node("Or", left, graph.node("Gather", table, at))
-            right = graph.node("Gather", self.right, place)
-            place = graph.node("Sub", right, graph.cast(left, np.int32))
+        roots = {name: graph.constant(a[None, :n_trees]) for name, a in self.arrays.items()}
+        roots["column"] = graph.node("Expand", roots["column"], graph.rows(self.cells, n_trees))
+        place = self._step(roots, n_trees)
+        names = {name: graph.constant(a) for name, a in self.arrays.items()} if depth > 1 else {}
+        for _ in range(depth - 1):
+            here = {name: graph.look_up(table, place, n_trees) for name, table in names.items()}
+            place = self._step(here, n_trees)
         return place
+
+    def _step(self, here: dict[str, str], n_trees: int) -> str:
+        """The next places from what is known of the nodes where the rows are."""
+        graph = self.graph
+        x = graph.node("GatherElements", self.cells, here["column"], axis=1)
+        left = graph.node("LessOrEqual", x, here["threshold"])
+        if self.table:
+            entry = graph.node("GatherElements", self.entries, here["column"], axis=1)
+            at = graph.node("Add", here["set"], entry)
+            left = graph.node("Or", left, graph.look_up(self.table, at, n_trees))
+        return graph.node("Sub", here["right"], graph.cast(left, np.int32))

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.export.bags import forest_of_bag, is_bag_of_trees
+from ensemble_gpu.export.committees import forest_of_committee, is_committee_of_trees
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
@@ -20,9 +21,9 @@ SHARES = "shares"  # outputs are probabilities already
 
 EXPORTED = (
     "a fitted AdaBoostClassifier, BoostingClassifier, BoostingRegressor, BoostingRanker, "
-    "L1BoostingClassifier or L1BoostingRegressor of stumps or trees, a DecisionTree, a "
-    "RandomForest, a BaggingClassifier or BaggingRegressor of decision trees, or the AdditiveModel "
-    "or Forest that one of them has as model_"
+    "L1BoostingClassifier or L1BoostingRegressor of stumps or of this package's trees, a "
+    "DecisionTree, a RandomForest, a BaggingClassifier or BaggingRegressor of decision trees, "
+    "or the AdditiveModel or Forest that one of them has as model_"
 )
 
 
@@ -68,8 +69,11 @@ def source_of(estimator: Any) -> Source:
         return Source(_checked(estimator))
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
-    bag = is_bag_of_trees(estimator)
-    model = forest_of_bag(estimator) if bag else getattr(estimator, "model_", None)
+    model: Any = getattr(estimator, "model_", None)
+    if is_bag_of_trees(estimator):
+        model = forest_of_bag(estimator)
+    elif is_committee_of_trees(model):
+        model = forest_of_committee(model)
     if not isinstance(model, AdditiveModel | Forest):
         learner = getattr(estimator, "estimator_", None)
         within = f" of {type(learner).__name__}" if learner is not None else ""

@@ -44,9 +44,16 @@ ESTIMATORS = {
         e.AdaBoostClassifier(n_estimators=30, variant="discrete", calibrate=True, random_state=0),
         TWO),
     "adaboost, 3 classes": lambda: (e.AdaBoostClassifier(n_estimators=20), THREE),
-    "adaboost, SAMME": lambda: (
+    "adaboost, a class a round": lambda: (
         e.AdaBoostClassifier(n_estimators=20, multiclass="single"), [1.0, 2.0, 4.0]),
     "adaboost, categories": lambda: (e.AdaBoostClassifier(n_estimators=20, **CATEGORIES), TWO),
+    "adaboost of trees": lambda: (
+        e.AdaBoostClassifier(e.DecisionTreeClassifier(max_depth=2), n_estimators=6), TWO),
+    "adaboost of trees, votes, categories": lambda: (
+        e.AdaBoostClassifier(e.DecisionTreeClassifier(max_depth=2, **CATEGORIES),
+                             variant="discrete", n_estimators=6), THREE),
+    "adaboost, missing refused": lambda: (
+        e.AdaBoostClassifier(n_estimators=20, missing="error"), TWO),
     "logistic stumps": lambda: (e.BoostingClassifier(n_estimators=20, max_depth=1), TWO),
     "squared stumps, 2 classes": lambda: (
         e.BoostingClassifier("squared", n_estimators=20, max_depth=1), TWO),
@@ -86,5 +93,14 @@ def fitted(name: str):
     if labels == "queries":
         relevance = (signal() > 1.0).astype(np.int64)
         return estimator.fit(rows(), relevance, qid=np.arange(N) // 12)
+    X = np.nan_to_num(rows()) if getattr(estimator, "missing", "") == "error" else rows()
     y = np.maximum(signal(), 0.0) if labels is None else classes(labels)
-    return estimator.fit(rows(), y)
+    return estimator.fit(X, y)
+
+
+def taken(name: str, X: np.ndarray) -> np.ndarray:
+    """Which rows the methods of an estimator take, whose model takes all."""
+    refused = np.isinf(X)
+    if getattr(fitted(name), "missing", "") == "error":
+        refused |= np.isnan(X)
+    return ~refused.any(axis=1)

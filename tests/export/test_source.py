@@ -82,6 +82,12 @@ def test_subsets_without_their_categories_are_refused():
         source_of(bare)
 
 
+@pytest.mark.parametrize("name", ["adaboost of trees", "adaboost of trees, votes, categories"])
+def test_a_committee_of_trees_is_a_forest_with_the_same_bits(name):
+    model = fitted(name).model_
+    np.testing.assert_array_equal(source_of(fitted(name)).model(rows()), model(rows()))
+
+
 @pytest.mark.parametrize("name", ["bag, categories", "bag of votes", "bag regressor"])
 def test_a_bag_of_trees_is_a_forest_with_the_same_bits(name):
     bag, X = fitted(name), rows()
