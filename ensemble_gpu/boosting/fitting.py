@@ -233,8 +233,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         trace, training = self._boost(plan, validation, () if run is None else run.rounds)
         self._keep(trace, plan, training, validation)
         if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
-            rows = plan.binned
-            self.background_ = Background.of(self.model_, rows.matrix, rows.weights, engine)
+            binned = plan.binned
+            self.background_ = Background.of(self.model_, binned.matrix, binned.weights, engine)
         self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
         last = next(reversed(held_out.values()), None) if self._stops_early else None
         self._calibrate(kept, last)
