@@ -281,9 +281,8 @@ class ArrayEstimator(Saved, BaseEstimator):
 
     def _output_names(self, n_outputs: int) -> list[Any] | None:
         """The classes, where each has an output."""
-        classes = getattr(self, "classes_", None)
-        several = classes is not None and len(classes) == n_outputs > 1
-        return classes.tolist() if several else None
+        classes = getattr(self, "classes_", ())
+        return np.asarray(classes).tolist() if len(classes) == n_outputs > 1 else None
 
     def _outputs(self, X: Any) -> tuple[Any, Where, Where]:
         """F(X) [n, outputs], where X came from, where F is."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.data.integers import weights_and_unit
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.model.additive import AdditiveModel, Table
 
-# Of integer weights: sums over all rows are exact.
-WEIGHT_BITS = 52
+# Of the sum of integer weights, which 64 bits hold.
+SUM_BITS = 62
+LEAST_UNIT = 1070  # the logarithm of the least unit, a float64 still
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,30 +42,28 @@ class Background:
         if weights is None:
             counts, unit = codes.counts.sum(axis=0), 1.0
         else:
-            q, unit = weights_and_unit(weights, WEIGHT_BITS, engine)
-            counts = engine.sums(codes, engine.where.xp.reshape(q, (1, -1)))[0]
-        used = list(model.tables)
-        sizes = [len(table.thresholds) for table in model.tables.values()]
-        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        bins = [
-            matrix.edges[f].searchsorted(table.thresholds) for f, table in model.tables.items()
-        ]
-        ends = np.full(starts[-1] + len(used), codes.width - 2)
-        owner = np.repeat(np.arange(len(used)), np.add(sizes, 1).astype(np.int64))
-        if used:
-            inside = np.ones(len(ends), dtype=bool)
-            inside[starts[1:] + np.arange(len(used))] = False
-            ends[inside] = np.concatenate(bins)
-        features = np.array(used, dtype=np.int64)
-        up_to = np.cumsum(counts[features], axis=1)[owner, ends]
-        first = np.diff(owner, prepend=-1) != 0
-        weight = np.diff(up_to, prepend=0)
-        weight[first] = up_to[first]
-        thresholds = [table.thresholds for table in model.tables.values()]
-        return cls(
-            features, starts, np.concatenate([np.zeros(0), *thresholds]), weight * unit,
-            counts[features, -1] * unit,
-        )  # fmt: skip
+            q, unit = _integers(weights, engine)
+            counts = engine.sums(codes, q)[0]
+        tables = model.tables
+        features = np.array(list(tables), dtype=np.int64)
+        sizes = [len(table.thresholds) for table in tables.values()]
+        bins = [matrix.edges[f].searchsorted(table.thresholds) for f, table in tables.items()]
+        starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        owner = np.arange(len(sizes)).repeat(sizes)
+        up_to = counts[features, :-1].cumsum(axis=1)
+        # pieces end at a threshold, but for the last of every feature
+        first = starts[:-1] + np.arange(len(sizes))
+        ends = np.zeros(len(owner) + len(sizes), dtype=np.int64)
+        if sizes:
+            ends[np.arange(len(owner)) + owner] = up_to[owner, np.concatenate(bins)]
+            ends[first[1:] - 1], ends[-1] = up_to[:-1, -1], up_to[-1, -1]
+        weight = ends.copy()
+        weight[1:] -= ends[:-1]
+        weight[first] = ends[first]
+        none = np.zeros(0)
+        thresholds = np.concatenate([none, *(table.thresholds for table in tables.values())])
+        return cls(features, starts, thresholds, weight * unit, counts[features, -1] * unit)
 
     def __iter__(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, float]]:
         """(feature, thresholds, weights of the pieces, weight of the missing) of each used one."""
@@ -84,6 +83,18 @@ class Background:
             values = pieces(model.tables[f], thresholds)
             every = np.append(weight, missing)
             yield f, values, every / every.sum()
+
+
+def _integers(weights: Any, engine: Engine) -> tuple[Any, float]:
+    """Weights [1, rows] as int64, and the weight that 1 stands for, a power of two.
+
+    Whole weights stay exact.
+    """
+    xp = engine.where.xp
+    size = math.frexp(float(xp.max(weights)))[1] + int(weights.shape[0]).bit_length()
+    bits = min(SUM_BITS - size, LEAST_UNIT)
+    unit = math.ldexp(1.0, -bits)
+    return xp.astype(xp.round(weights / unit), xp.int64)[None, :], unit
 
 
 def pieces(table: Table, thresholds: np.ndarray) -> np.ndarray:

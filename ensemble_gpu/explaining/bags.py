@@ -35,8 +35,9 @@ def _is_constant(learner: Any) -> bool:
 def _is_additive(bag: Any, learner: Any) -> bool:
     model = getattr(learner, "model_", None)
     if hasattr(bag, "classes_"):  # probabilities are outputs of trees only
-        tree = isinstance(model, Forest) and not hasattr(learner, "link_")
-        return tree and (getattr(bag, "voting", None) != HARD or model.n_trees == 1)
+        if not isinstance(model, Forest) or hasattr(learner, "link_"):
+            return False
+        return bag.voting != HARD or model.n_trees == 1
     if getattr(learner, "link_", "identity") != "identity" or not hasattr(learner, "_explained"):
         return False
     return isinstance(model, Forest) or hasattr(learner, "background_")
@@ -45,10 +46,11 @@ def _is_additive(bag: Any, learner: Any) -> bool:
 def explain_bag(bag: Any, X: Any) -> tuple[Any, np.ndarray]:
     """Values [n, features, outputs] of rows where they are worked on, and base values."""
     where = locate(X)
-    total, base, n = None, 0.0, len(bag.estimators_)
+    total: Any = None
+    base: Any = 0.0
     for values, own in _explanations(bag, X, where):
         total, base = values if total is None else total + values, base + own
-    return total / n, base / n
+    return total / len(bag.estimators_), base / len(bag.estimators_)
 
 
 def _explanations(bag: Any, X: Any, where: Where) -> Iterator[tuple[Any, np.ndarray]]:
@@ -73,9 +75,7 @@ def _explanations(bag: Any, X: Any, where: Where) -> Iterator[tuple[Any, np.ndar
         yield xp.permute_dims(values, (0, 2, 1)), base
 
 
-def _of_learner(
-    learner: Any, X: Any, features: np.ndarray, votes: bool
-) -> tuple[Any, np.ndarray]:
+def _of_learner(learner: Any, X: Any, features: np.ndarray, votes: bool) -> tuple[Any, np.ndarray]:
     same = np.array_equal(features, np.arange(X.shape[1]))
     X, _, _, _ = learner._inputs(X if same else take_columns(X, features))
     if votes:

@@ -17,7 +17,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import NUMPY
 from ensemble_gpu.explaining.background import Background
 from ensemble_gpu.explaining.tables import table_means
-from ensemble_gpu.explaining.trees import path_shares
+from ensemble_gpu.explaining.trees import training_shares
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.reference.trees.evaluate import Walker
 from ensemble_gpu.kernels.tree_protocol import LEAF
@@ -73,7 +73,9 @@ def usual_grid(feature: int, forests: list[Forest], tables: AdditiveModel | None
     if not len(grid):
         return np.zeros(1)
     if len(grid) >= MOST_POINTS:
-        grid = np.unique(np.quantile(grid, np.linspace(0.0, 1.0, MOST_POINTS - 1), method="nearest"))
+        grid = np.unique(
+            np.quantile(grid, np.linspace(0.0, 1.0, MOST_POINTS - 1), method="nearest")
+        )
     step = grid[-1] - grid[0] if len(grid) > 1 else 1.0
     return np.append(grid, grid[-1] + 0.05 * step)
 
@@ -90,7 +92,7 @@ def table_dependence(
 
 def forest_dependence(forest: Forest, feature: int, grid: np.ndarray) -> np.ndarray:
     """[points, outputs] of trees, all of them a level at a time."""
-    nodes, shares = forest.nodes, path_shares(forest)
+    nodes, shares = forest.nodes, training_shares(forest)
     walker, part = Walker(forest.packed, NUMPY), _parts(shares)
     x = _codes(forest, feature, grid)
     at, weight = forest.starts, np.ones((forest.n_trees, len(grid)))

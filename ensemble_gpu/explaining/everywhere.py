@@ -143,9 +143,11 @@ class GlobalExplanation:
         """
         from ensemble_gpu.plotting.explanations import plot_importances
 
-        found = {"mean_abs": None if self.mean_abs is None else self.mean_abs.sum(axis=1),
-                 "gain": self.gain,
-                 "permutation": None if self.permutation is None else self.permutation.mean}  # fmt: skip
+        found = {
+            "mean_abs": None if self.mean_abs is None else self.mean_abs.sum(axis=1),
+            "gain": self.gain,
+            "permutation": None if self.permutation is None else self.permutation.mean,
+        }
         there = [name for name, values in found.items() if values is not None]
         importance = there[0] if importance is None and there else importance
         if importance not in there:

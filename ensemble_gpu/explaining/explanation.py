@@ -61,7 +61,11 @@ class Explanation:
             )
         if names is not None and output in names:
             return names.index(output)
-        if not isinstance(output, bool) and isinstance(output, int | np.integer) and 0 <= output < n:
+        if (
+            not isinstance(output, bool)
+            and isinstance(output, int | np.integer)
+            and 0 <= output < n
+        ):
             return int(output)
         allowed = f"from 0 to {n - 1}" + ("" if names is None else f", or one of {names!r}")
         raise ValueError(f"output must be {allowed}; got {output!r}.")

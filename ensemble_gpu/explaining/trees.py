@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.kernels.host.path_shares import path_shares
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest
@@ -16,9 +17,9 @@ from ensemble_gpu.model.forest import Forest
 SAME = 1e-13
 
 
-def path_shares(forest: Forest) -> PathShares:
+def training_shares(forest: Forest) -> PathShares:
     """Of the weights that the nodes had in training."""
-    return PathShares.of(forest.packed, forest.nodes.weight, forest.nodes.n_samples)
+    return path_shares(forest.packed, forest.nodes.weight, forest.nodes.n_samples)
 
 
 def mean_output(forest: Forest, shares: PathShares) -> np.ndarray:
@@ -33,11 +34,13 @@ def explain_forest(forest: Forest, X: Any, n_jobs: int | None) -> tuple[Any, np.
     Where the outputs of every leaf add up to 1, as shares of classes do, the values of the last
     output are minus the sum of the others'.
     """
-    shares = path_shares(forest)
+    shares = training_shares(forest)
     _, engine, X = forest.prepared(X, n_jobs)
     packed = forest.packed
     leaf_sums = packed.values[packed.feature == LEAF].sum(axis=1)
-    redundant = forest.n_outputs > 1 and bool(np.ptp(leaf_sums) <= SAME) if len(leaf_sums) else False
+    redundant = (
+        forest.n_outputs > 1 and bool(np.ptp(leaf_sums) <= SAME) if len(leaf_sums) else False
+    )
     own = packed.values[:, :-1] if redundant else packed.values
     scaled = replace(packed, values=own / packed.divisor, layouts={})
     values = engine.shapley_values(X, scaled, shares)

@@ -23,9 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ensemble_gpu.kernels.host.path_shares import survey
-from ensemble_gpu.kernels.tree_protocol import PackedForest
-
 
 @dataclass(frozen=True)
 class PathShares:
@@ -34,7 +31,8 @@ class PathShares:
     The edge of a node leads to it from its `parent` (-1: it is a root), whose feature is the edge's
     feature. `twin` is the nearest node above whose edge has the same feature (-1: there is none).
     `share` is z_j on the way down to the node, j the edge's feature; `reach` the product of the
-    shares of all tests on the way. `points` are those of the quadrature.
+    shares of all tests on the way. A child's share is its part of both children's weight; of their
+    rows, where they weigh nothing. `points` are those of the quadrature.
     """
 
     parent: np.ndarray
@@ -43,23 +41,6 @@ class PathShares:
     share: np.ndarray
     reach: np.ndarray
     points: np.ndarray
-
-    @classmethod
-    def of(cls, forest: PackedForest, weight: np.ndarray, n_samples: np.ndarray) -> PathShares:
-        """Of trees whose nodes had these weights in training.
-
-        A child's share is its part of both children's weight; of their rows, where they weigh
-        nothing.
-        """
-        n = len(forest.feature)
-        parent, depth, twin = (np.full(n, -1, dtype=np.int32) for _ in range(3))
-        share, reach = np.ones((2, n))
-        points = np.ones(len(forest.roots), dtype=np.int64)
-        survey(
-            forest.roots, forest.feature, forest.left, forest.right, weight, n_samples,
-            (parent, depth, twin, share, reach, points),
-        )  # fmt: skip
-        return cls(parent, depth, twin, share, reach, points)
 
 
 def quadrature(points: int) -> tuple[np.ndarray, np.ndarray]:

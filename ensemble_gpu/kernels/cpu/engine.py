@@ -355,7 +355,5 @@ class CpuEngine:
     def apply_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
         return apply_forest(X, forest, self.run)
 
-    def shapley_values(
-        self, X: np.ndarray, forest: PackedForest, shares: PathShares
-    ) -> np.ndarray:
+    def shapley_values(self, X: np.ndarray, forest: PackedForest, shares: PathShares) -> np.ndarray:
         return shapley_values(X, forest, shares, self.run)

@@ -57,6 +57,7 @@ from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
 from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
+from ensemble_gpu.kernels.cuda.trees.shapley import shapley_values
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
@@ -76,7 +77,6 @@ from ensemble_gpu.kernels.reference import rowwise as arraywise
 from ensemble_gpu.kernels.reference.answers import quantised
 from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
-from ensemble_gpu.kernels.reference.trees.shapley import CELLS
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
@@ -355,8 +355,4 @@ class CudaEngine:
         return predict.apply_forest(X, forest, self.device)
 
     def shapley_values(self, X: Any, forest: PackedForest, shares: PathShares) -> Any:
-        """The reference engine's code, on this device: calls of the array library."""
-        device, cells = self.device, math.prod(X.shape) * forest.values.shape[1]
-        with device.active(f"Shapley values of {X.shape[0]} rows", 16 * cells + 64 * CELLS):
-            reference = ReferenceEngine(device.where)
-            return device.hand_back(reference.shapley_values(device.adopt(X), forest, shares))
+        return shapley_values(X, forest, shares, self.device)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.tree_protocol import LEAF
+from ensemble_gpu.kernels.path_shares import PathShares
+from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
 
 @inner
@@ -31,7 +32,7 @@ def _part(node, left, right, weight, n_samples):
 
 
 @kernel
-def survey(roots, feature, left, right, weight, n_samples, out):
+def _survey(roots, feature, left, right, weight, n_samples, out):
     """Fill in the arrays of `PathShares`; trees are in preorder, one after the other."""
     parent, depth, twin, share, reach, points = out
     n = feature.shape[0]
@@ -52,3 +53,16 @@ def survey(roots, feature, left, right, weight, n_samples, out):
             if feature[node] != LEAF:
                 parent[left[node]] = parent[right[node]] = node
         points[t] = (most + 1) // 2
+
+
+def path_shares(forest: PackedForest, weight: np.ndarray, n_samples: np.ndarray) -> PathShares:
+    """Of trees whose nodes had these weights and rows in training."""
+    n = len(forest.feature)
+    parent, depth, twin = (np.full(n, -1, dtype=np.int32) for _ in range(3))
+    share, reach = np.ones((2, n))
+    points = np.ones(len(forest.roots), dtype=np.int64)
+    _survey(
+        forest.roots, forest.feature, forest.left, forest.right, weight, n_samples,
+        (parent, depth, twin, share, reach, points),
+    )  # fmt: skip
+    return PathShares(parent, depth, twin, share, reach, points)

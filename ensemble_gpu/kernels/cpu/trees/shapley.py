@@ -39,8 +39,8 @@ from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.path_shares import PathShares, quadrature
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 
-# Cells of X and of the values that a thread holds at once, and rows: the more, the rarer the factors
-# of a tree are computed.
+# Cells of X and of the values that a thread holds at once, and rows: the more, the rarer are the
+# factors of a tree computed.
 MOST_CELLS, MOST_ROWS = 1 << 20, 1 << 10
 
 
@@ -246,14 +246,12 @@ def _shapley(crew, X, nodes, sizes, places, weights, out):
 
 def _frozen(array: np.ndarray, dtype: type) -> np.ndarray:
     """In one piece and read-only: one compiled kernel serves all input."""
-    own = np.ascontiguousarray(array, dtype=dtype).view()
+    own: np.ndarray = np.ascontiguousarray(array, dtype=dtype).view()
     own.flags.writeable = False
     return own
 
 
-def shapley_values(
-    X: np.ndarray, forest: PackedForest, shares: PathShares, run: Run
-) -> np.ndarray:
+def shapley_values(X: np.ndarray, forest: PackedForest, shares: PathShares, run: Run) -> np.ndarray:
     """[n, features, outputs]; the divisor and the intercept of the forest are not applied."""
     (n, p), K = X.shape, forest.values.shape[1]
     out = np.zeros((n, p, K))
@@ -264,8 +262,8 @@ def shapley_values(
     for Q in np.unique(shares.points).tolist():
         places[Q, :Q], weights[Q, :Q] = quadrature(Q)
     ends = np.append(forest.roots[1:], len(forest.feature))
-    rows = min(MOST_ROWS, MOST_CELLS // (p * (K + 1)), -(-n // (2 * run.threads)))
-    rows = max(LANES, rows // LANES * LANES)
+    rows = min(MOST_ROWS, MOST_CELLS // (p * (K + 1)), n // (4 * run.threads))
+    rows = max(LANES, -(-rows // LANES) * LANES)
     nodes, depth = int((ends - forest.roots).max()), int(shares.depth.max())
     own = Nodes(
         forest.roots, forest.feature, forest.threshold, forest.missing_left, forest.left,

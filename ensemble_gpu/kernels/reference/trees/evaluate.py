@@ -40,9 +40,7 @@ class Walker:
         while bool(xp.any(inner)):
             column = xp.where(inner, feature, where.full(0, xp.int64))
             x = xp.take(cells, first + column)
-            child = xp.where(
-                self.goes_left(x, at), xp.take(self.left, at), xp.take(self.right, at)
-            )
+            child = xp.where(self.goes_left(x, at), xp.take(self.left, at), xp.take(self.right, at))
             at = xp.where(inner, child, at)
             feature = xp.take(self.feature, at)
             inner = feature != LEAF

@@ -1,4 +1,4 @@
-"""Shapley values of trees with array-API calls only, leaf by leaf: what compiled engines agree with.
+"""Shapley values of trees by array-API calls, leaf by leaf: what compiled engines agree with.
 
 kernels/path_shares.py has the formula. All leaves of a tree are taken together, and the features on
 their ways one after the other.
@@ -22,7 +22,7 @@ CELLS = 1 << 21
 def shapley_values(X: Any, forest: PackedForest, shares: PathShares, where: Where) -> Any:
     """[n, features, outputs]; the divisor and the intercept of the forest are not applied."""
     xp, walker, p = where.xp, Walker(forest, where), X.shape[1]
-    ends = np.append(forest.roots[1:], len(forest.feature))
+    ends = np.append(forest.roots, len(forest.feature))[1:]
     ways = [
         _Ways(forest, shares, t, int(start), int(end))
         for t, (start, end) in enumerate(zip(forest.roots, ends, strict=True))
@@ -118,7 +118,7 @@ class _Ways:
         return total
 
     def _by_feature(self, gain: Any, k: int, p: int, where: Where) -> Any:
-        """Gains [row, leaf] of each leaf's k-th feature times its values, [row, feature, output]."""
+        """Gains [row, leaf] of the leaves' k-th features times values: [row, feature, output]."""
         xp, known = where.xp, self.last[:, k] < len(self.nodes)
         feature = self.feature[np.where(known, self.last[:, k], 0)]
         one_hot = (feature[:, None] == np.arange(p)) & known[:, None]
