@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.ranker import BoostingRanker
-    from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.boosting.watching import ProgressBar, TqdmBar
     from ensemble_gpu.estimators.checkpoint import Checkpoint
+    from ensemble_gpu.estimators.progress import RoundInfo
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
     from ensemble_gpu.l1.radius import consistent_radius
@@ -60,7 +61,7 @@ _HOME = {
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
-    "RoundInfo": "ensemble_gpu.boosting.watching",
+    "RoundInfo": "ensemble_gpu.estimators.progress",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "consistent_radius": "ensemble_gpu.l1.radius",
     "cross_validate": "ensemble_gpu.selection.cross_validation",
