@@ -21,7 +21,6 @@ from ensemble_gpu.estimators.checkpoint import Checkpoints, checkpoints_of, othe
 from ensemble_gpu.estimators.resuming import Origin, read_checkpoint
 from ensemble_gpu.saving.runs import write_run
 
-
 # What following a round may raise that does not fit.
 MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
