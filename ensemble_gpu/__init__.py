@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
     from ensemble_gpu.boosting.ranker import BoostingRanker
-    from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.boosting.watching import ProgressBar, TqdmBar
     from ensemble_gpu.estimators.checkpoint import Checkpoint
+    from ensemble_gpu.estimators.progress import RoundInfo
     from ensemble_gpu.export.code import to_code
     from ensemble_gpu.export.onnx_model import to_onnx
     from ensemble_gpu.export.treelite_model import to_treelite
@@ -64,7 +65,7 @@ _HOME = {
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
-    "RoundInfo": "ensemble_gpu.boosting.watching",
+    "RoundInfo": "ensemble_gpu.estimators.progress",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "consistent_radius": "ensemble_gpu.l1.radius",
     "cross_validate": "ensemble_gpu.selection.cross_validation",

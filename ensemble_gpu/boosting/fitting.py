@@ -253,6 +253,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             )
         if isinstance(run, SavedRun) and origin is not None:
             run.origin.check_data(origin, getattr(self, "feature_names_in_", None), run.path)
+            run.check_rounds(plan)
         elif isinstance(run, Run) and fresh is not None:
             run.check_data(fresh)
         patience = self.n_iter_no_change if self._stops_early else None

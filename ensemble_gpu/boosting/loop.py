@@ -81,7 +81,7 @@ class Resumed(Generic[R]):
             yield round_
             most -= 1
             if most > 0:
-                self.strategy.follow(round_)
+                self.follow(round_)
         yield from rounds_of(self.strategy, most)
 
     def best(self) -> R | None:

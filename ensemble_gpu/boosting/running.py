@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.loop import Refitted, Resumed, Trace, boost
+from ensemble_gpu.boosting.round_checks import check_round
 from ensemble_gpu.boosting.round_records import read_rounds, written_rounds
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 from ensemble_gpu.boosting.validation import Validation
@@ -19,6 +20,9 @@ from ensemble_gpu.boosting.watching import TrainingLoss, call_callbacks
 from ensemble_gpu.estimators.checkpoint import Checkpoints, checkpoints_of, others_of
 from ensemble_gpu.estimators.resuming import Origin, read_checkpoint
 from ensemble_gpu.saving.runs import write_run
+
+# What following a round may raise that does not fit.
+MISFITS = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,33 @@ class SavedRun:
         """A fresh strategy that first goes the way of the run."""
         if isinstance(self.rounds, np.ndarray):
             return Refitted(fresh, self.rounds, self.path)
-        return Resumed(fresh, self.rounds)
+        return _FromFile(fresh, self.rounds, self.path)
+
+    def check_rounds(self, plan: Plan) -> None:
+        """Raise where a round does not fit the plan of the fit."""
+        if isinstance(self.rounds, np.ndarray):
+            return
+        for number, round_ in enumerate(self.rounds):
+            try:
+                check_round(round_, plan.learner, len(plan.start))
+            except ValueError as error:
+                raise ValueError(
+                    f"round {number + 1} of resume={self.path!r} is none of this fit: {error}."
+                ) from error
+
+
+class _FromFile(Resumed[Any]):
+    """Rounds that were read: what does not fit is an error of the file."""
+
+    def __init__(self, strategy: Strategy[Any], rounds: Sequence[Any], path: str) -> None:
+        super().__init__(strategy, rounds)
+        self.path = path
+
+    def follow(self, round_: Any, /) -> None:
+        try:
+            super().follow(round_)
+        except MISFITS as error:
+            raise ValueError(f"a round of resume={self.path!r} is none of this fit.") from error
 
 
 def read_saved(path: Any) -> SavedRun | None:

@@ -232,23 +232,10 @@ class Forest(Model):
         An iterator is read one by one, and none of its forests is kept; `expected` is their number,
         if it is known, and saves memory.
         """
-        one: Forest | None = None
-        nodes, starts = Gathered(expected), []
-        subsets: list[np.ndarray] = []
+        joining = Joining(expected)
         for forest in forests:
-            one = one or forest
-            _check_alike(one, forest)
-            if forest.ends is not None:
-                raise ValueError("forests must have a tree a round; got one with several.")
-            starts.append(forest.starts + nodes.n)
-            nodes.add(forest.nodes, sum(len(s) for s in subsets))
-            subsets.append(forest.subsets)
-        if one is None:
-            raise ValueError("forests must hold at least one Forest; got none.")
-        words = max(s.shape[1] for s in subsets)
-        padded = [np.pad(s, ((0, 0), (0, words - s.shape[1]))) for s in subsets]
-        options = one._options() | {"subsets": np.concatenate(padded), "checked": True}
-        return cls(nodes.nodes(), np.concatenate(starts), one.n_features, **options)
+            joining.add(forest)
+        return joining.forest()
 
     @cached_property
     def packed(self) -> PackedForest:
@@ -360,3 +347,35 @@ def _check_alike(one: Forest, other: Forest) -> None:
     known, others = one.categories, other.categories
     if known.keys() != others.keys() or not all(np.array_equal(known[f], others[f]) for f in known):
         raise ValueError("forests must have the same categories; got different ones.")
+
+
+class Joining:
+    """Forests that are joined one by one; what there is so far is a forest at any time."""
+
+    def __init__(self, expected: int = 1) -> None:
+        self.nodes, self.n_trees = Gathered(expected), 0
+        # Of every forest: its first, its starts, its subsets, and how many nodes there are with it.
+        self.parts: list[tuple[Forest, np.ndarray, np.ndarray, int]] = []
+
+    def add(self, forest: Forest) -> None:
+        """Copy its trees behind those that are there; they must agree in everything else."""
+        one = self.parts[0][0] if self.parts else forest
+        _check_alike(one, forest)
+        if forest.ends is not None:
+            raise ValueError("forests must have a tree a round; got one with several.")
+        starts = forest.starts + self.nodes.n
+        self.nodes.add(forest.nodes, sum(len(part[2]) for part in self.parts))
+        self.parts.append((one, starts, forest.subsets, self.nodes.n))
+        self.n_trees += len(forest)
+
+    def forest(self) -> Forest:
+        """All trees so far; its nodes are views of what is being joined."""
+        if not self.parts:
+            raise ValueError("forests must hold at least one Forest; got none.")
+        one = self.parts[0][0]
+        subsets = [part[2] for part in self.parts]
+        words = max(s.shape[1] for s in subsets)
+        padded = [np.pad(s, ((0, 0), (0, words - s.shape[1]))) for s in subsets]
+        options = one._options() | {"subsets": np.concatenate(padded), "checked": True}
+        starts = np.concatenate([part[1] for part in self.parts])
+        return Forest(self.nodes.nodes(self.parts[-1][3]), starts, one.n_features, **options)

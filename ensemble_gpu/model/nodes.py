@@ -106,9 +106,11 @@ class Gathered:
         new[: self.n] = LEAF if old is None else old[: self.n]  # the first subset of all
         self.columns[name] = new
 
-    def nodes(self) -> Nodes:
-        columns = {name: column[: self.n] for name, column in self.columns.items()}
-        return Nodes(**({"subset": no_subset(self.n)} | columns))
+    def nodes(self, n: int | None = None) -> Nodes:
+        """The first n nodes, or all."""
+        n = self.n if n is None else n
+        columns = {name: column[:n] for name, column in self.columns.items()}
+        return Nodes(**({"subset": no_subset(n)} | columns))
 
 
 def no_subset(n: int) -> np.ndarray:
