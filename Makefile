@@ -36,7 +36,7 @@ test-long: $(VENV)/plot+test.installed  ## those that take long: comparisons ove
 test-fast: $(VENV)/plot+test.installed  ## the inner loop: every room, without the tests marked slow and the simulator
 	$(PYTEST) -m "not slow and not long and not interop" --ignore=tests/cuda
 
-test-interop: $(VENV)/test+interop+onnx+treelite.installed  ## the tests that need torch, JAX, onnxruntime and Treelite
+test-interop: $(VENV)/test+interop+onnx+treelite.installed  ## the tests that need torch, JAX, shap, onnxruntime and Treelite
 	$(BIN)/python -m pytest -m interop
 
 test-cuda: VENV = .venv-cuda

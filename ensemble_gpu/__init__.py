@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
     from ensemble_gpu.boosting.boosting_ranker import BoostingRanker
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
-    from ensemble_gpu.boosting.watching import ProgressBar, RoundInfo, TqdmBar
+    from ensemble_gpu.boosting.watching import ProgressBar, TqdmBar
+    from ensemble_gpu.estimators.checkpoint import Checkpoint
+    from ensemble_gpu.estimators.progress import RoundInfo
     from ensemble_gpu.export.code import to_code
     from ensemble_gpu.export.onnx_model import to_onnx
     from ensemble_gpu.export.treelite_model import to_treelite
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from ensemble_gpu.paths.path import Path
     from ensemble_gpu.paths.regularization import regularization_path
     from ensemble_gpu.plotting.tree import plot_tree
+    from ensemble_gpu.reporting.report import report_html
+    from ensemble_gpu.saving.files import load, read_header, save
     from ensemble_gpu.selection.cross_validation import cross_validate
     from ensemble_gpu.selection.tuning import tune
     from ensemble_gpu.smoothers.l2boost import L2BoostRegressor
@@ -46,6 +50,7 @@ _HOME = {
     "BoostingClassifier": "ensemble_gpu.boosting.estimators",
     "BoostingRanker": "ensemble_gpu.boosting.boosting_ranker",
     "BoostingRegressor": "ensemble_gpu.boosting.estimators",
+    "Checkpoint": "ensemble_gpu.estimators.checkpoint",
     "DecisionTreeClassifier": "ensemble_gpu.trees.tree",
     "DecisionTreeRegressor": "ensemble_gpu.trees.tree",
     "Forest": "ensemble_gpu.model.forest",
@@ -60,15 +65,19 @@ _HOME = {
     "RandomForestClassifier": "ensemble_gpu.bagging.random_forest",
     "RandomForestRegressor": "ensemble_gpu.bagging.random_forest",
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
-    "RoundInfo": "ensemble_gpu.boosting.watching",
+    "RoundInfo": "ensemble_gpu.estimators.progress",
     "TqdmBar": "ensemble_gpu.boosting.watching",
     "consistent_radius": "ensemble_gpu.l1.radius",
     "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
+    "load": "ensemble_gpu.saving.files",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "read_header": "ensemble_gpu.saving.files",
     "regularization_path": "ensemble_gpu.paths.regularization",
+    "report_html": "ensemble_gpu.reporting.report",
     "rules": "ensemble_gpu.model.rules",
+    "save": "ensemble_gpu.saving.files",
     "to_code": "ensemble_gpu.export.code",
     "to_onnx": "ensemble_gpu.export.onnx_model",
     "to_treelite": "ensemble_gpu.export.treelite_model",
@@ -84,6 +93,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "Checkpoint",
     "DecisionTreeClassifier",
     "DecisionTreeRegressor",
     "Forest",
@@ -105,9 +115,13 @@ __all__ = [
     "cross_validate",
     "export_text",
     "impurity",
+    "load",
     "plot_tree",
+    "read_header",
     "regularization_path",
+    "report_html",
     "rules",
+    "save",
     "to_code",
     "to_onnx",
     "to_treelite",

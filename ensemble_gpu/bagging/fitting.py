@@ -32,6 +32,7 @@ from ensemble_gpu.estimators.base import ArrayEstimator
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import read
 from ensemble_gpu.estimators.shape import Shape
+from ensemble_gpu.explaining.bags import check_bag, explain_bag
 from ensemble_gpu.learners.foreign import tags_of, takes_weights
 from ensemble_gpu.model.committee import check_reach
 
@@ -278,6 +279,18 @@ class Bagging(CategoricalEstimator):
 
         pairs = zip(self.estimators_, self.estimators_features_, strict=True)
         return in_threads(answer, pairs, self.n_jobs)
+
+    def _explained(self, X: Any) -> tuple[Any, np.ndarray]:
+        self._check_explainable()
+        return explain_bag(self, X)
+
+    def _check_explainable(self) -> None:
+        check_bag(self)
+
+    def _outputs_at(self, X: Any) -> Any:
+        answers = list(self._answers(X, self._answer))
+        mean = sum(answers[1:], start=answers[0]) / len(answers)
+        return mean if mean.ndim == 2 else mean[:, None]
 
     def _mean_answer(self, X: Any) -> tuple[Any, Where, Where]:
         """Mean over the learners, where X came from, where the mean is."""

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from ensemble_gpu.bagging.bagged_trees import (
     repeats_of,
     side_by_side,
 )
-from ensemble_gpu.bagging.capacity import CapacityChoice, Chosen, check_capacity, grid_of
+from ensemble_gpu.bagging.capacity import CapacityChoice, check_capacity, grid_of
+from ensemble_gpu.bagging.growing import Growing
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
 from ensemble_gpu.bagging.validation import FOLDS, OUT_OF_BAG, Validation, kinds_of
 from ensemble_gpu.data.bags import Bags
@@ -33,8 +33,13 @@ from ensemble_gpu.data.parameters import (
     check_flag_or_metric,
     check_integer,
 )
+from ensemble_gpu.estimators.checkpoint import checkpoints_of
+from ensemble_gpu.estimators.contents import contents_of
+from ensemble_gpu.estimators.progress import check_callbacks
+from ensemble_gpu.estimators.resuming import Origin, Resumable, origin_of, read_checkpoint
 from ensemble_gpu.estimators.shape import Shape
 from ensemble_gpu.model.forest import Forest
+from ensemble_gpu.saving.files import load
 from ensemble_gpu.trees.fitting import TreeData, TreeEstimator
 from ensemble_gpu.trees.statistics import Statistics
 
@@ -67,6 +72,36 @@ class ForestEstimator(TreeEstimator):
     capacity_grid_: tuple[Any, ...]
     capacities_: tuple[Any, ...]
     validation_curves_: np.ndarray
+    callbacks: list[Any] | None
+    # The checkpoint that a fit goes on from.
+    _saved: Resumable | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: Any = None) -> Any:
+        """Grow on X [n, p] and y [n].
+
+        Parameters
+        ----------
+        X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
+            cells are missing
+        y : for a classifier labels (on a device integers or bool, on the host anything hashable),
+            for a regressor numbers
+        sample_weight : weights >= 0; a row of weight zero is as if absent
+        resume : path of a `Checkpoint`, to whose trees those that are missing are added; one that
+            does not exist begins anew
+
+        Returns
+        -------
+        self
+        """
+        saved = None if resume is None else read_checkpoint(resume)
+        if saved is None:
+            return super().fit(X, y, sample_weight)
+        saved.origin.check_parameters(self, saved.path)
+        self._saved = saved
+        try:
+            return super().fit(X, y, sample_weight)
+        finally:
+            del self._saved
 
     @property
     def _validation_loss(self) -> str:
@@ -88,6 +123,7 @@ class ForestEstimator(TreeEstimator):
                 f"max_samples={self.max_samples!r} is for bootstrap=True; bootstrap is False."
             )
         check_capacity(self)
+        check_callbacks(self.callbacks)
 
     def _forget(self) -> None:
         if not self.warm_start:
@@ -98,7 +134,10 @@ class ForestEstimator(TreeEstimator):
             k, p = prepared.parameters.n_features, self.n_features_in_
             parameters = replace(prepared.parameters, n_features=p, subspace=k)
             prepared = replace(prepared, parameters=parameters)
-        old = self._earlier()
+        origin = None
+        if checkpoints_of(self.callbacks) or self._saved is not None:
+            origin = self._origin(prepared)
+        old = self._earlier() if self._saved is None else self._kept(self._saved, origin)
         if old is None:
             self._seed, self._grown_for, self._drawn = prepared.parameters.seed, Shape.of(self), []
             self._grown_with = self._shared()
@@ -114,45 +153,27 @@ class ForestEstimator(TreeEstimator):
         if more:
             rows = BaggedRows(replace(prepared, statistics=statistics), bags, self._reweigh)
             choice = None if self.capacity is None else self._choice(prepared, rows)
-            self._add_trees(old, rows, more, choice)
             drawn = (None, 0) if bags is None else (bags.n_draws, checksum(bags))
-            self._drawn = self._drawn + [drawn] * len(more)
-        else:
+            growing = Growing(self, old, origin, drawn)
+            grow: Any = rows.tree if choice is None else choice.tree
+            if choice is not None:
+                self.capacity_grid_ = choice.grid.values
+            # closed, and its threads with it, also where an interrupt comes between two trees
+            with closing(side_by_side(grow, more, prepared.engine)) as trees:
+                growing(trees, len(more))
+        elif self._saved is None:
             warnings.warn(
                 f"warm_start=True and n_estimators={self.n_estimators} as before: no tree was "
                 "added.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         forget_out_of_bag(self)
         if self.oob_score:
             assert bags is not None
             self._keep_out_of_bag(prepared, bags)
-
-    def _add_trees(
-        self, old: Forest | None, rows: BaggedRows, more: range, choice: CapacityChoice | None
-    ) -> None:
-        """Grow trees `more`, in addition to the old ones."""
-        noted: list[tuple[Any, np.ndarray]] = []
-
-        def model(tree: Forest | Chosen) -> Forest:
-            if isinstance(tree, Chosen):
-                noted.append((tree.capacity, tree.curve))
-                tree = tree.tree
-            return self._voting(tree)
-
-        grow: Callable[..., Forest | Chosen] = rows.tree if choice is None else choice.tree
-        # closed, and its threads with it, also where an interrupt comes between two trees
-        with closing(side_by_side(grow, more, rows.prepared.engine)) as trees:
-            every = chain([] if old is None else [old], map(model, trees))
-            self.model_ = Forest.join(every, len(more))
-        self.n_estimators_ = len(self.model_)
-        if choice is not None:
-            capacities, curves = zip(*noted, strict=True)
-            before = () if old is None else self.capacities_
-            self.capacity_grid_, self.capacities_ = choice.grid.values, before + capacities
-            own = [] if old is None else [self.validation_curves_]
-            self.validation_curves_ = np.concatenate([*own, np.stack(curves)])
+        if more:
+            growing.end()
 
     def _choice(self, prepared: TreeData, rows: BaggedRows) -> CapacityChoice:
         """How the trees choose their capacity."""
@@ -179,7 +200,8 @@ class ForestEstimator(TreeEstimator):
 
     def _contained(self) -> tuple[str, ...]:
         """Fewer trees are the first of more; what else is known of trees is of all of them."""
-        alone = self.warm_start or self.oob_score or self.capacity is not None
+        watched = self.warm_start or self.callbacks
+        alone = watched or self.oob_score or self.capacity is not None
         return () if alone else ("n_estimators",)
 
     def _fit_all(self, name: str, values: list[Any], X: Any, y: Any, **weights: Any) -> list[Any]:
@@ -216,6 +238,29 @@ class ForestEstimator(TreeEstimator):
             )
         return old
 
+    def _resolved(self) -> dict[str, Any]:
+        return {}
+
+    def _origin(self, prepared: TreeData) -> Origin:
+        """What a checkpoint says of this fit. The seed is kept with the trees."""
+        data = prepared.data
+        contents = contents_of(data.rows, data.keep, data.where, prepared.matrix, prepared.engine)
+        return origin_of(self, contents, None)
+
+    def _kept(self, saved: Resumable, origin: Origin | None) -> Forest:
+        """The trees of a checkpoint, and what goes with them."""
+        assert origin is not None
+        saved.origin.check_data(origin, getattr(self, "feature_names_in_", None), saved.path)
+        other = load(saved.path)
+        n = min(self.n_estimators, len(other.model_))
+        for name in ("_seed", "_grown_for", "_grown_with"):
+            setattr(self, name, getattr(other, name))
+        self._drawn, self.model_, self.n_estimators_ = other._drawn[:n], other.model_.first(n), n
+        if self.capacity is not None:
+            self.capacity_grid_, self.capacities_ = other.capacity_grid_, other.capacities_[:n]
+            self.validation_curves_ = other.validation_curves_[:n]
+        return self.model_
+
     def _shared(self) -> dict[str, Any]:
         """Parameters that all trees of a forest have in common, whichever fit has grown them."""
         names = _SHARED if self.capacity is None else (*_SHARED, *_JUDGED)
@@ -250,7 +295,7 @@ class ForestEstimator(TreeEstimator):
                 "oob_score_ is optimistic: with validation='oob' the rows that it is made of have "
                 "chosen the capacities of the trees. With 'holdout' or 'cv' they have not.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         where, rows = prepared.engine.where, checksum(bags)
         if any(n_draws is not None and other != rows for n_draws, other in self._drawn):
@@ -266,7 +311,7 @@ class ForestEstimator(TreeEstimator):
                 "Some rows have no prediction out of bag: every tree has seen them. More trees "
                 "would help.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = total / times[:, None]

@@ -45,6 +45,10 @@ _BAGS = """
         them (the random subspace method; a node that none of them can split stays a leaf).
     oob_score : bool or callable, default=False
         Predict every row by the trees that have not seen it; callable: metric(y, prediction).
+    callbacks : list of callables or None
+        Each is called with a `RoundInfo` after a tree; returning True ends the fit with the trees
+        so far. A `Checkpoint` writes them to a file, which `fit(X, y, resume=path)` adds to. One
+        that has a method `close` is closed when the fit ends.
     warm_start : bool, default=False
         Keep the trees of the last fit and add to them. Features, their names and categories, and
         classes must be those of the last fit, and so must what capacities are chosen by."""
@@ -129,6 +133,7 @@ class RandomForestClassifier(TreeClassifier, ForestEstimator):
         missing: str = "learn",
         device: str | None = None,
         n_jobs: int | None = None,
+        callbacks: list[Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -162,6 +167,7 @@ class RandomForestClassifier(TreeClassifier, ForestEstimator):
         self.missing = missing
         self.device = device
         self.n_jobs = n_jobs
+        self.callbacks = callbacks
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
@@ -264,6 +270,7 @@ class RandomForestRegressor(TreeRegressor, ForestEstimator):
         missing: str = "learn",
         device: str | None = None,
         n_jobs: int | None = None,
+        callbacks: list[Any] | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -294,6 +301,7 @@ class RandomForestRegressor(TreeRegressor, ForestEstimator):
         self.missing = missing
         self.device = device
         self.n_jobs = n_jobs
+        self.callbacks = callbacks
         self.random_state = random_state
 
     @property

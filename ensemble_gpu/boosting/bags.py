@@ -56,6 +56,7 @@ def plan_in_bags(
         learner=Averaged([plan.learner for plan in plans], plans[0].strategy.quantum),
         start=start,
         constant=constant,
+        binned=binned,
     )
 
 

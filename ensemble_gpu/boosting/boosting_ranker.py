@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
-from zlib import crc32
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import Given
@@ -20,10 +19,11 @@ from ensemble_gpu.boosting.rankboost import rankboost_plan
 from ensemble_gpu.boosting.ranker import BoostedRanker
 from ensemble_gpu.boosting.ranking import QueryRows, pair_loss, query_loss, ranking_plan
 from ensemble_gpu.boosting.strategy import Plan
-from ensemble_gpu.boosting.warm_start import Run
+from ensemble_gpu.data.digests import array_digest, digest
 from ensemble_gpu.data.pairs import read_pairs
 from ensemble_gpu.data.parameters import check_choice, check_integer
 from ensemble_gpu.data.rows import OrderedRows
+from ensemble_gpu.estimators.contents import Contents
 from ensemble_gpu.estimators.reading import GivenRows, TrainingData
 from ensemble_gpu.learners.tree import splits_once
 from ensemble_gpu.losses import ranking_loss
@@ -169,6 +169,7 @@ class BoostingRanker(BoostedRanker, GradientBoosting):
         eval_set: Any = None,
         eval_names: Any = None,
         stop_on: Any = None,
+        resume: Any = None,
     ) -> Any:
         """Boost on X [n, p] with relevance y [n] by query, or on pairs of rows.
 
@@ -192,13 +193,14 @@ class BoostingRanker(BoostedRanker, GradientBoosting):
         eval_names : list of their names in `history_.evals`; None: validation_0, validation_1, ...
         stop_on : name of a set, of a metric, or a pair (set, metric)
             What early stopping goes by; None: the first metric of the last set
+        resume : path of a `Checkpoint` to go on from; one that does not exist begins anew
 
         Returns
         -------
         self
         """
         short = GivenRows(X_val, y_val, sample_weight_val, init_score_val, qid_val)
-        given = Given(X, y, sample_weight, init_score, stop_on, qid)
+        given = Given(X, y, sample_weight, init_score, stop_on, qid, resume=resume)
         self._check_what_is_given(given, pairs, pair_weight)
         if pairs is None:
             return self._fit_given(given, eval_set, eval_names, short)
@@ -284,14 +286,12 @@ class BoostingRanker(BoostedRanker, GradientBoosting):
                 "the exponential loss over stumps of all rows and features, each scored by its Z."
             )
 
-    def _begun(self, data: TrainingData, plan: Plan, random_state: Any) -> Run:
-        run, pairs = super()._begun(data, plan, random_state), self._given_pairs
+    def _contents(self, data: TrainingData, plan: Plan) -> Contents:
+        found, pairs = super()._contents(data, plan), self._given_pairs
         if pairs is None:
-            return run
-        found = run.data
-        for array in (pairs.upper, pairs.lower, pairs.weights):
-            found = crc32(array.tobytes(), found)
-        return replace(run, data=found)
+            return found
+        arrays = (pairs.upper, pairs.lower, pairs.weights)
+        return found.with_others(pairs=digest(*(array_digest(a).encode() for a in arrays)))
 
     def _loss_of(self, rows: OrderedRows, where: Where) -> PairLoss:
         name = ranking_loss(self.loss)

@@ -14,6 +14,7 @@ from ensemble_gpu.data.parameters import (
     check_real,
 )
 from ensemble_gpu.data.sampling import check_seed
+from ensemble_gpu.estimators.progress import check_callbacks
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
 MISSING = ("abstain", "learn", "error")
@@ -48,10 +49,7 @@ class CheckedRounds:
         check_jobs(self.n_jobs)
         check_seed(self.random_state)
         watched_metrics(self.metric, self._task)
-        callbacks = [] if self.callbacks is None else self.callbacks
-        listed = isinstance(callbacks, list | tuple)
-        for wrong in [c for c in callbacks if not callable(c)] if listed else [callbacks]:
-            raise TypeError(f"callbacks must be None or a list of callables; got {wrong!r}.")
+        check_callbacks(self.callbacks)
         check_device(self.device)
 
     def _check_rounds(self) -> None:

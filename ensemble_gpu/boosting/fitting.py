@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,15 +19,18 @@ from ensemble_gpu.boosting.evaluation import (
     GivenSet,
     given_sets,
 )
-from ensemble_gpu.boosting.loop import Resumed, Trace, boost
+from ensemble_gpu.boosting.loop import Trace
 from ensemble_gpu.boosting.rows import hold_out
+from ensemble_gpu.boosting.running import Running, SavedRun, read_saved
 from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.boosting.validation import Validation, watch_sets
-from ensemble_gpu.boosting.warm_start import Run, checksum, parameters_of, state_of
-from ensemble_gpu.boosting.watching import History, TrainingLoss, call_callbacks
+from ensemble_gpu.boosting.warm_start import Run, contents, parameters_of, state_of
+from ensemble_gpu.boosting.watching import History, TrainingLoss
 from ensemble_gpu.boosting.with_estimator import TakesEstimator
 from ensemble_gpu.data.rows import Binned, Rows
+from ensemble_gpu.estimators.checkpoint import checkpoints_of
+from ensemble_gpu.estimators.contents import Contents, set_digest
 from ensemble_gpu.estimators.reading import (
     GivenRows,
     Reading,
@@ -37,10 +40,13 @@ from ensemble_gpu.estimators.reading import (
     read_validation,
     training_data,
 )
+from ensemble_gpu.estimators.resuming import Origin, origin_of
 from ensemble_gpu.estimators.shape import Shape
+from ensemble_gpu.explaining.background import Background
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.learners.protocol import alphas_and_errors
+from ensemble_gpu.model.additive import AdditiveModel
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class Given:
     stop_on: Any
     qid: Any = None
     sets: Sequence[GivenSet] = ()
+    resume: Any = None
 
 
 class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
@@ -116,6 +123,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         eval_set: Any = None,
         eval_names: Any = None,
         stop_on: Any = None,
+        resume: Any = None,
     ) -> Any:
         """Boost on X [n, p] and y [n].
 
@@ -136,13 +144,14 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         eval_names : list of their names in `history_.evals`; None: validation_0, validation_1, ...
         stop_on : name of a set, of a metric, or a pair (set, metric)
             What early stopping goes by; None: the first metric of the last set
+        resume : path of a `Checkpoint` to go on from; one that does not exist begins anew
 
         Returns
         -------
         self
         """
         short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
-        given = Given(X, y, sample_weight, init_score, stop_on)
+        given = Given(X, y, sample_weight, init_score, stop_on, resume=resume)
         return self._fit_given(given, eval_set, eval_names, short)
 
     def _fit_given(self, given: Given, eval_set: Any, eval_names: Any, short: GivenRows) -> Any:
@@ -151,7 +160,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             self._check_parameters()
             parts = QUERY_PARTS if self._needs_queries else PARTS
             sets = given_sets(eval_set, eval_names, short, parts)
-            run = self._earlier()
+            run: Run | SavedRun | None = self._saved(given.resume)
+            run = self._earlier() if run is None else run
             self._forget()
             with gpu.current(locate(given.X), "boosting"), self._drawing(run) as random_state:
                 self._fit(replace(given, sets=sets), run, random_state)
@@ -176,20 +186,32 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         run.check_parameters(self)
         return run
 
+    def _saved(self, path: Any) -> SavedRun | None:
+        """The run of a checkpoint that this fit is to continue."""
+        run = None if path is None else read_saved(path)
+        if run is not None:
+            run.origin.check_parameters(self, run.path)
+        return run
+
     @contextmanager
-    def _drawing(self, run: Run | None) -> Iterator[Any]:
+    def _drawing(self, run: Run | SavedRun | None) -> Iterator[Any]:
         """While a run is continued, what is drawn is what was drawn when it began.
 
         Yields the state that a run kept by this fit begins with.
         """
         if run is None:
-            yield state_of(self.random_state) if self.warm_start else None
+            yield state_of(self.random_state) if self._keeps_run else None
             return
         given, self.random_state = self.random_state, state_of(run.random_state)
         try:
             yield run.random_state
         finally:
             self.random_state = given
+
+    @property
+    def _keeps_run(self) -> bool:
+        """Whether a later fit may go on from this one."""
+        return self.warm_start or bool(checkpoints_of(self.callbacks))
 
     def _contained(self) -> tuple[str, ...]:
         """Fewer rounds are the first of more, where nothing else follows from their number."""
@@ -201,7 +223,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}
 
-    def _fit(self, given: Given, run: Run | None, random_state: Any) -> None:
+    def _fit(self, given: Given, run: Run | SavedRun | None, random_state: Any) -> None:
         reading = read(self, given.X, given.y, given.sample_weight, given.init_score, given.qid)
         reading = self._pairs_only(reading)
         held_out = {one.name: read_validation(self, one.rows, reading) for one in given.sets}
@@ -220,20 +242,37 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             name: encoded_by(data.categories, rows, where) for name, rows in held_out.items()
         }
         plan = self._plan(data)
-        self.link_ = plan.link
-        fresh = self._begun(data, plan, random_state) if self.warm_start else None
+        self.link_, self.engine_ = plan.link, engine.name
+        fresh = self._begun(data, plan, random_state) if self._keeps_run or run else None
         kept = self._kept_data(data)
         del data  # and the encoded ones once they are binned
-        if run is not None and fresh is not None:
-            run.check_data(fresh.shape, fresh.data)
+        origin = None
+        if fresh is not None and (checkpoints_of(self.callbacks) or isinstance(run, SavedRun)):
+            origin = self._origin(
+                fresh, {one.name: held_out[one.name] for one in given.sets}, where
+            )
+        if isinstance(run, SavedRun) and origin is not None:
+            run.origin.check_data(origin, getattr(self, "feature_names_in_", None), run.path)
+            run.check_rounds(plan)
+        elif isinstance(run, Run) and fresh is not None:
+            run.check_data(fresh)
         patience = self.n_iter_no_change if self._stops_early else None
         validation = watch_sets(self, plan, held_out, given.stop_on, patience, where, home)
-        trace, training = self._boost(plan, validation, () if run is None else run.rounds)
-        self._keep(trace, plan, training, validation)
-        self._run = None if fresh is None else replace(fresh, rounds=trace.rounds)
+        running = Running(self, plan, validation, run, origin)
+        trace = running(self._n_rounds)
+        self._keep(trace, plan, running.training, validation)
+        if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
+            binned = plan.binned
+            self.background_ = Background.of(self.model_, binned.matrix, binned.weights, engine)
+        self._run = None
+        if self.warm_start and fresh is not None:
+            self._run = replace(fresh, rounds=trace.rounds)
         last = next(reversed(held_out.values()), None) if self._stops_early else None
+        if kept is not None:  # calibrating takes long
+            self._calibrate(None, None)
+            running.end()
         self._calibrate(kept, last)
-        self.engine_ = engine.name
+        running.end()
 
     def _decide_rounds(self, n_rows: int) -> None:
         """Whether validation rows end the fit, the rounds at most, and how much each adds."""
@@ -244,29 +283,21 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         """A run that can be continued, before its first round."""
         return Run(
             (), parameters_of(self), self._resolved(), random_state, Shape.of(self),
-            checksum(data, plan),
+            self._contents(data, plan),
         )  # fmt: skip
+
+    def _contents(self, data: TrainingData, plan: Plan) -> Contents:
+        """Digests of the training rows, by which a later fit knows them."""
+        return contents(data, plan)
+
+    def _origin(self, begun: Run, sets: Mapping[str, Rows], where: Where) -> Origin:
+        """What a checkpoint says of this fit: its parameters, training rows and validation sets."""
+        others = {f"eval_set {name!r}": set_digest(rows, where) for name, rows in sets.items()}
+        return origin_of(self, begun.contents.with_others(**others), begun.random_state)
 
     def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""
         return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=keyed)
-
-    def _boost(
-        self, plan: Plan, validation: Validation | None, earlier: Sequence[Any]
-    ) -> tuple[Trace, TrainingLoss | None]:
-        """The rounds; those of an `earlier` run are the first, and callbacks have seen them."""
-        watched = validation is not None or self.callbacks
-        training = TrainingLoss(plan.strategy) if plan.cheap_loss or watched else None
-        watchers: list[Any] = [watcher for watcher in (training, validation) if watcher]
-        if self.callbacks:
-            tell = call_callbacks(self.callbacks, self._n_rounds, plan, training, validation)
-            watchers.append(lambda n, round_: tell(n, round_) if n > len(earlier) else None)
-        strategy = Resumed(plan.strategy, earlier) if earlier else plan.strategy
-        try:
-            return boost(strategy, self._n_rounds, watchers), training
-        finally:
-            for callback in self.callbacks or []:
-                getattr(callback, "close", lambda: None)()
 
     def _keep(
         self,
@@ -275,18 +306,21 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         training: TrainingLoss | None,
         validation: Validation | None,
     ) -> None:
-        """Fitted attributes from the trace; early stopping keeps the best round."""
-        n_rounds = trace.n_rounds
-        if validation is not None and validation.history:
-            self.validation_loss_ = np.array(validation.history)
+        """Fitted attributes from the trace; early stopping keeps the best round.
+
+        Losses may be known of one round more: where Ctrl-C came before all had seen it.
+        """
+        n = n_rounds = trace.n_rounds
+        if validation is not None and validation.history[:n]:
+            self.validation_loss_ = np.array(validation.history[:n])
             if self._stops_early:
-                n_rounds = validation.best_round
+                n_rounds = validation.best_of_first(n)
         self.history_ = History(
-            np.array(training.history if training else []),
-            np.array(validation.history if validation else []),
+            np.array(training.history[:n] if training else []),
+            np.array(validation.history[:n] if validation else []),
             np.array([r.weights for r in trace.rounds if r.weights]).reshape(-1, 4),
             {
-                name: {metric: np.array(values) for metric, values in of_set.items()}
+                name: {metric: np.array(values[:n]) for metric, values in of_set.items()}
                 for name, of_set in (validation.evals if validation else {}).items()
             },
             validation.decides if validation else None,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
+import numpy as np
+
 from ensemble_gpu.boosting.strategy import InBlocks, Strategy
 from ensemble_gpu.learners.protocol import R
 
@@ -79,7 +81,7 @@ class Resumed(Generic[R]):
             yield round_
             most -= 1
             if most > 0:
-                self.strategy.follow(round_)
+                self.follow(round_)
         yield from rounds_of(self.strategy, most)
 
     def best(self) -> R | None:
@@ -90,6 +92,32 @@ class Resumed(Generic[R]):
 
     def training_loss(self, round_: R, /) -> float:
         return self.strategy.training_loss(round_)
+
+
+class Refitted(Resumed[R]):
+    """A fresh strategy that finds the rounds of an earlier run once more.
+
+    For learners that could not be kept: `known` [round, 2] are alpha and error of each, which must
+    come out the same.
+    """
+
+    def __init__(self, strategy: Strategy[R], known: np.ndarray, path: str) -> None:
+        super().__init__(strategy, ())
+        self.known, self.path = known.tolist(), path
+
+    def rounds(self, most: int) -> Iterator[R]:
+        left = iter(self.known[:most])
+        for number, best in enumerate(rounds_of(self.strategy, most)):
+            self._compare(number, next(left, None), [best.alpha, best.error])
+            yield best
+        self._compare(most, next(left, None), None)
+
+    def _compare(self, number: int, then: list[float] | None, now: list[float] | None) -> None:
+        if then is not None and then != now:
+            raise ValueError(
+                f"round {number + 1} of resume={self.path!r} had alpha and error {then}, and comes "
+                f"out with {now}: the learner is not deterministic, or not the same as then."
+            )
 
 
 def replay(strategy: Strategy[R], rounds: Sequence[R]) -> None:

@@ -177,6 +177,7 @@ def rescale_plan(estimator: Any, binned: Binned, where: Where, rule: AdaBoostRul
         link=rule.link,
         loss=CalibratedLoss(rule.link, where),
         cheap_loss=True,
+        binned=binned,
     )
 
 
@@ -324,7 +325,8 @@ def descent_plan(
             descent = replace(descent, step="newton")  # its best step is 1
         strategy = _rebuild(rows, loss, n_outputs, scale, descent, learner)
     start, cheap = strategy.intercept, isinstance(strategy, Gram | PoolGram)
-    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap)
+    binned = rows if isinstance(rows, Binned) else None
+    return Plan(strategy, learner, start, start, loss.link_name, mean_loss, cheap, binned)
 
 
 def _targets(rows: OrderedRows, n_outputs: int, descent: DescentParameters) -> IntegerTargets:

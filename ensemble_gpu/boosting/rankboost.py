@@ -214,5 +214,5 @@ def rankboost_plan(
     strategy = RankBoost(engine, matrix, sums, F, descent.learning_rate, start)
     return Plan(
         strategy, StumpTables(matrix, worth_of_Z), np.zeros(1), np.zeros(1), IDENTITY,
-        QueryMeanLoss("exponential", where, 1), True,
+        QueryMeanLoss("exponential", where, 1), True, binned,
     )  # fmt: skip

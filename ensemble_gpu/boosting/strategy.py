@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.learners.protocol import Learner, R
 
 
@@ -63,6 +64,7 @@ class Plan:
     validation rows with outputs F; where it has a method `watched(target, weights)`, that is the
     same as a function of F alone, which may remember the round before; of a ranking it takes the
     groups too. `cheap_loss`: the strategy knows its training loss without a pass over the rows.
+    `binned` are the training rows, where the learner uses codes of them.
     """
 
     strategy: Any
@@ -72,3 +74,4 @@ class Plan:
     link: str
     loss: MeanLoss
     cheap_loss: bool
+    binned: Binned | None = None

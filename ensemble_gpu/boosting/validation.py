@@ -65,6 +65,13 @@ class Validation:
     def history(self) -> list[float]:
         return self.evals[self.decides[0]][self.decides[1]]
 
+    def best_of_first(self, n_rounds: int) -> int:
+        """The best of the first rounds, the first of equals."""
+        if self.best_round <= n_rounds:
+            return self.best_round
+        signed = [self.sign * value for value in self.history[:n_rounds]]
+        return 1 + min(range(n_rounds), key=signed.__getitem__, default=0)
+
     def latest(self) -> dict[str, dict[str, float]]:
         return {
             name: {metric: values[-1] for metric, values in of_set.items()}

@@ -13,12 +13,15 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ensemble_gpu.boosting.strategy import Plan
+from ensemble_gpu.boosting.loop import Resumed
+from ensemble_gpu.boosting.strategy import Plan, Strategy
+from ensemble_gpu.data.matrix import BinnedMatrix
+from ensemble_gpu.estimators.contents import Contents, contents_of
+from ensemble_gpu.estimators.described import FREE_EVERYWHERE
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.estimators.shape import Shape
 
@@ -27,8 +30,6 @@ FREE = {
     "n_estimators", "n_iter_no_change", "early_stopping", "validation_fraction", "metric",
     "callbacks", "warm_start",
 }  # fmt: skip
-# The same of an estimator's own.
-FREE_EVERYWHERE = {"device", "n_jobs"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Run:
     resolved: dict[str, Any]
     random_state: Any
     shape: Shape
-    data: int
+    contents: Contents
 
     def check_parameters(self, estimator: Any) -> None:
         """Raise where parameters would give another run, or fewer rounds."""
@@ -70,14 +71,19 @@ class Run:
                 f"with warm_start=True; got {asked}."
             )
 
-    def check_data(self, shape: Shape, data: int) -> None:
+    def strategy(self, fresh: Strategy[Any]) -> Strategy[Any]:
+        """A fresh strategy that first goes the way of the run."""
+        return Resumed(fresh, self.rounds)
+
+    def check_data(self, now: Run) -> None:
         """Raise where the rows are not those of the rounds."""
-        self.shape.check(shape)
-        if self.data != data:
+        self.shape.check(now.shape)
+        changed = self.contents.changes(now.contents, now.shape.names)
+        if changed:
             raise ValueError(
-                "warm_start=True adds rounds on the training rows of the last fit; X, y, "
-                "sample_weight, init_score or the rows that are held out have changed. Use "
-                "warm_start=False to fit anew, or init_score to go on from a model."
+                "warm_start=True adds rounds on the training rows of the last fit; what has "
+                f"changed: {', '.join(changed)}. Use warm_start=False to fit anew, or init_score "
+                "to go on from a model."
             )
 
 
@@ -111,21 +117,12 @@ def state_of(random_state: Any) -> Any:
         return random_state  # refused where it is drawn from
 
 
-def checksum(data: TrainingData, plan: Plan) -> int:
-    """Of target, weights, offset, groups, which rows take part, and their bins."""
-    rows, found = data.rows, 0
-    groups = None if rows.groups is None else rows.groups.index
-    arrays = [data.where.host(a)
-              for a in (rows.target, rows.weights, rows.offset, data.keep, groups)
-              if a is not None]  # fmt: skip
-    if rows.groups is not None and rows.groups.weights is not None:
-        arrays.append(rows.groups.weights)
-    matrix = getattr(plan.learner, "matrix", None)
-    if matrix is not None:
-        arrays += [*matrix.edges, matrix.codes.counts]
-    for array in arrays:
-        found = crc32(np.ascontiguousarray(array, dtype=np.float64).tobytes(), found)
-    return found
+def contents(data: TrainingData, plan: Plan) -> Contents:
+    """Digests of the training rows, binned where the learner sees them so."""
+    learner = getattr(plan.learner, "learners", [plan.learner])[0]  # of the first of several bags
+    matrix = getattr(learner, "matrix", None)
+    matrix = matrix if isinstance(matrix, BinnedMatrix) else None
+    return contents_of(data.rows, data.keep, data.where, matrix, data.engine)
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -10,32 +10,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 from ensemble_gpu.boosting.validation import Validation
-from ensemble_gpu.estimators.progress import TextBar
-
-
-@dataclass(frozen=True)
-class RoundInfo:
-    """What a callback sees after a round.
-
-    The stump is x[feature] <= threshold, with `values[output, leaf]` for left, right and
-    abstaining rows. Of a tree they are the root's test and the values of all nodes; where it tests
-    a categorical feature `threshold` is NaN and `categories` are those that go left. None where a
-    round is neither. Losses are None where nobody computes them. `evals[set][metric]` are the
-    metrics of all validation sets, `validation_loss` is the one that decides early stopping.
-    """
-
-    round: int
-    n_rounds: int
-    feature: int | None
-    threshold: float | None
-    error: float
-    alpha: float
-    validation_loss: float | None
-    training_loss: float | None = None
-    values: np.ndarray | None = None
-    categories: list[Any] | None = None
-    evals: dict[str, dict[str, float]] = field(default_factory=dict)
-
+from ensemble_gpu.estimators.progress import RoundInfo, TextBar
 
 Callback = Callable[[RoundInfo], Any]
 

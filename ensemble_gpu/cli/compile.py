@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import product
@@ -99,6 +100,8 @@ class Case:
             model.fit(X, y, sample_weight=weight, **queries)
             for rows in (X, X[:1]):
                 model.predict(rows)
+                with suppress(TypeError):  # not every model can be explained
+                    model.explain(rows)
 
 
 def cases(estimators: Sequence[str]) -> list[Case]:

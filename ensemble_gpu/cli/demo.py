@@ -12,6 +12,7 @@ from sklearn.metrics import roc_auc_score
 from ensemble_gpu import __version__
 from ensemble_gpu.cli.demo_contest import Contest, Quality, busy, contests, race, report, timed
 from ensemble_gpu.cli.demo_data import Data, generated, shipped
+from ensemble_gpu.cli.demo_keeping import Kept, keep
 from ensemble_gpu.cli.demo_pictures import draw
 from ensemble_gpu.cli.demo_places import ESTIMATORS, fingerprints
 from ensemble_gpu.cli.text import heading, paragraph, seconds, table
@@ -47,8 +48,9 @@ def run(out: Path, scale: Scale | None = None) -> int:
     _on_real_data(contests(scale.rounds, 5 * scale.peer_rounds, scale.trees), small)
     same = _check_identity(large, scale)
     _draw(small[0], large, scale.rounds, out)
+    kept = _keep(small[0], scale.rounds, out)
     print(f"\nThe demo took {time.perf_counter() - start:.0f} s.")
-    return 0 if same else 1
+    return 0 if same and kept else 1
 
 
 def _warm_up(each: list[Contest], data: Data) -> None:
@@ -141,3 +143,17 @@ def _draw(small: Data, large: Data, rounds: int, out: Path) -> None:
             print(f"  {path}: {what}")
     except ImportError:
         print("  none: matplotlib is not installed (pip install 'ensemble_gpu[plot]').")
+
+
+def _keep(small: Data, rounds: int, out: Path) -> bool:
+    """Save a model, load it again, and write its report; whether the loaded model is the same."""
+    print(heading("A model that lasts"))
+    kept: Kept = keep(small, rounds, out)
+    print(f"  {kept.model}: {kept.bytes:,} bytes, saved and loaded in {seconds(kept.seconds)}")
+    print(f"  {kept.report}: what it is worth and why, as a page")
+    if kept.same:
+        verdict = "Loaded from the file it has the same fingerprint and the same predictions."
+    else:
+        verdict = "THE LOADED MODEL DIFFERS: this is a bug, please report it with the lines above."
+    print(paragraph(verdict, "  "))
+    return kept.same

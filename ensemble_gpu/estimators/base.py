@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -23,6 +23,11 @@ from ensemble_gpu.data.validation import (
     check_sparse_numbers,
     naming,
 )
+from ensemble_gpu.saving.saved import Saved
+
+if TYPE_CHECKING:
+    from ensemble_gpu.explaining.everywhere import GlobalExplanation
+    from ensemble_gpu.explaining.explanation import Explanation
 
 PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -33,7 +38,7 @@ ANYTHING_NUMERIC: dict[str, Any] = {
 }  # fmt: skip
 
 
-class ArrayEstimator(BaseEstimator):
+class ArrayEstimator(Saved, BaseEstimator):
     """Inputs and outputs of an estimator: arrays in, arrays of the same library out.
 
     A subclass fits `n_features_in_` and `model_`, called with X to give outputs [n, outputs].
@@ -185,6 +190,99 @@ class ArrayEstimator(BaseEstimator):
         X = self._check_X(to_workplace(X, "cpu" if self.device == "cpu" else None), reset=False)
         where = locate(X)
         return X, home, where, where.xp.float32 if narrow else where.xp.float64
+
+    def explain(self, X: Any) -> Explanation:
+        """Shapley values: what each feature adds to the outputs of every row of X.
+
+        Exact for sums of stumps: the table of a feature, minus its mean over the training rows.
+        For trees and forests the path-dependent values of TreeSHAP, exact too: where a feature is
+        not known, a row goes both ways of its tests by the shares of the training weight there. The
+        outputs are those of `model_`: what `decision_function` returns of boosted classifiers,
+        predictions before the link of boosted regressors, probabilities of tree classifiers (of
+        bags, their means).
+
+        Parameters
+        ----------
+        X : rows as `predict` takes them
+
+        Returns
+        -------
+        Explanation
+            `values` [n, features, outputs] and `base_values` [outputs], of the library and on the
+            device of X; `to_shap()` makes of it what the plots of the package shap take
+        """
+        from ensemble_gpu.explaining.explanation import Explanation
+
+        check_is_fitted(self)
+        X, home, where, _ = self._inputs(X)
+        values, base = self._explained(X)
+        data = X if is_sparse(X) else home.hand_over(X)
+        return Explanation(
+            home.hand_over(values), home.hand_over(where.put(base)), data, self._feature_names(),
+            self._output_names(len(base)),
+        )  # fmt: skip
+
+    def explain_global(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        metric: Any = None,
+        sample_weight: Any = None,
+        n_repeats: int = 5,
+        random_state: int = 0,
+    ) -> GlobalExplanation:
+        """Importances, shape functions and partial dependence of the model as a whole.
+
+        Parameters
+        ----------
+        X : rows over which |Shapley value| is averaged; None: of stumps the training rows, whose
+            weights the model knows; of trees there is no such mean then
+        y, metric, sample_weight : with y, the permutation importance on X: how much worse the
+            metric (a name of `ensemble_gpu.metrics`, or a callable metric(y, prediction); None:
+            log-loss or RMSE) becomes when the values of a feature are shuffled
+        n_repeats : int, shuffles of each feature
+        random_state : int, draws them
+
+        Returns
+        -------
+        GlobalExplanation
+        """
+        from ensemble_gpu.explaining.everywhere import explain_globally
+
+        check_is_fitted(self)
+        return explain_globally(
+            self, X, y, metric=metric, sample_weight=sample_weight, n_repeats=n_repeats,
+            random_state=random_state,
+        )  # fmt: skip
+
+    def _explained(self, X: Any) -> tuple[Any, np.ndarray]:
+        """Values [n, features, outputs] of rows where they are worked on, and base values."""
+        from ensemble_gpu.explaining.explain import explained
+
+        background = getattr(self, "background_", None)
+        return explained(self.model_, background, X, self.n_jobs, type(self).__name__)
+
+    def _check_explainable(self) -> None:
+        """Raise where `_explained` would."""
+        from ensemble_gpu.explaining.explain import forests_and_tables
+
+        background = getattr(self, "background_", None)
+        forests_and_tables(self.model_, background, type(self).__name__)
+
+    def _outputs_at(self, X: Any) -> Any:
+        """Outputs [n, outputs] of rows where they are worked on, as `_inputs` gives them."""
+        return self.model_(X, n_jobs=self.n_jobs)
+
+    def _feature_names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        n = self.n_features_in_
+        return [f"x{f}" for f in range(n)] if names is None else [str(name) for name in names]
+
+    def _output_names(self, n_outputs: int) -> list[Any] | None:
+        """The classes, where each has an output."""
+        classes = getattr(self, "classes_", ())
+        return np.asarray(classes).tolist() if len(classes) == n_outputs > 1 else None
 
     def _outputs(self, X: Any) -> tuple[Any, Where, Where]:
         """F(X) [n, outputs], where X came from, where F is."""

@@ -444,3 +444,10 @@ class Engine(TreeEngine, Protocol):
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
         """Sum of table values of every row of X: float64 [n, outputs] where X lives."""
         ...
+
+    def contributions(self, X: Any, tables: PackedTables) -> Any:
+        """What each feature adds in every row of X: float64 [n, features of X, outputs].
+
+        Those without a table add 0; the intercept belongs to none.
+        """
+        ...

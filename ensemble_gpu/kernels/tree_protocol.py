@@ -17,9 +17,12 @@ children of its nodes the next numbers, left before right.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ensemble_gpu.kernels.path_shares import PathShares
 
 GINI, ENTROPY, ERROR, VARIANCE, POISSON = range(5)
 # Below this weight the squares of a node's sums add up exactly in 64 bits.
@@ -268,4 +271,12 @@ class TreeEngine(Protocol):
 
     def apply_forest(self, X: Any, forest: PackedForest) -> Any:
         """The leaf of every row in every tree: int64 [n, trees], a position in the arrays."""
+        ...
+
+    def shapley_values(self, X: Any, forest: PackedForest, shares: PathShares) -> Any:
+        """phi of every row of X: float64 [n, features of X, outputs] where X lives.
+
+        kernels/path_shares.py has the formula. Of the sum of the trees: divisor and intercept are
+        not applied. Engines agree but for the rounding of the last digits.
+        """
         ...

@@ -20,6 +20,7 @@ from ensemble_gpu.data.rows import OrderedRows
 from ensemble_gpu.data.sampling import check_seed, draw_seed, items_of, stratified_folds
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import TrainingData, read, training_data
+from ensemble_gpu.explaining.background import Background
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
@@ -46,6 +47,7 @@ from ensemble_gpu.losses import (
     SquaredMargin,
     TruncatedSquared,
 )
+from ensemble_gpu.model.additive import AdditiveModel
 
 INITS = CONSTANT, ZERO = "constant", "zero"
 CV, CONSISTENT = "cv", "consistent"
@@ -201,6 +203,10 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
         settings = Settings(int(self.n_estimators), float(self.tol), self.step)
         curves = ball.run(bound, settings)
         self._keep(ball, bound, curves)
+        if isinstance(self.model_, AdditiveModel):
+            assert isinstance(dictionary, StumpDictionary)
+            matrix = dictionary.matrix
+            self.background_ = Background.of(self.model_, matrix, rows.weights, engine)
         self.link_, self.engine_ = loss.link_name, engine.name
         self.certified_ = dictionary.exact
 

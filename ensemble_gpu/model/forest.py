@@ -23,7 +23,13 @@ from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import (
+    Model,
+    canonical_bytes,
+    canonical_parts,
+    check_length,
+    read_only,
+)
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
 from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
@@ -190,7 +196,7 @@ class Forest(Model):
         yield canonical_bytes(sizes)
         arrays = [self.intercept, self.starts, *vars(self.nodes).values()]
         for array in [*arrays, self.subsets, *self.categories.values()]:
-            yield canonical_bytes(array)
+            yield from canonical_parts(array)
         if self.ends is not None:
             yield canonical_bytes(self.ends)
 
@@ -226,23 +232,10 @@ class Forest(Model):
         An iterator is read one by one, and none of its forests is kept; `expected` is their number,
         if it is known, and saves memory.
         """
-        one: Forest | None = None
-        nodes, starts = Gathered(expected), []
-        subsets: list[np.ndarray] = []
+        joining = Joining(expected)
         for forest in forests:
-            one = one or forest
-            _check_alike(one, forest)
-            if forest.ends is not None:
-                raise ValueError("forests must have a tree a round; got one with several.")
-            starts.append(forest.starts + nodes.n)
-            nodes.add(forest.nodes, sum(len(s) for s in subsets))
-            subsets.append(forest.subsets)
-        if one is None:
-            raise ValueError("forests must hold at least one Forest; got none.")
-        words = max(s.shape[1] for s in subsets)
-        padded = [np.pad(s, ((0, 0), (0, words - s.shape[1]))) for s in subsets]
-        options = one._options() | {"subsets": np.concatenate(padded), "checked": True}
-        return cls(nodes.nodes(), np.concatenate(starts), one.n_features, **options)
+            joining.add(forest)
+        return joining.forest()
 
     @cached_property
     def packed(self) -> PackedForest:
@@ -260,16 +253,16 @@ class Forest(Model):
         X is an array of any array-API library, a matrix of scipy.sparse or a list of rows; NaN is
         missing. (Namespaces without float64 get their widest float.)
         """
-        source, engine, X = self._prepare(X, n_jobs)
+        source, engine, X = self.prepared(X, n_jobs)
         return source.hand_over(evaluate_forest(engine, X, self.packed))
 
     def apply(self, X: Any, n_jobs: int | None = None) -> Any:
         """The leaf of every row in every tree: int64 [n, trees], its number within the tree."""
-        source, engine, X = self._prepare(X, n_jobs)
+        source, engine, X = self.prepared(X, n_jobs)
         leaves = apply_forest(engine, X, self.packed)
         return source.hand_over(leaves - locate(leaves).put(self.starts)[None, :])
 
-    def _prepare(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
+    def prepared(self, X: Any, n_jobs: int | None) -> tuple[Where, Any, Any]:
         """Where X came from, the engine that works where it is now, and X as it takes it."""
         X, source, where = rows_at_work(X, self.n_features)
         engine: Any = engine_for(where, n_jobs)
@@ -296,7 +289,7 @@ class Forest(Model):
         With `rounds`, ascending numbers of trees, only after those. Each stage equals
         `first(n)(X)` to the last bit.
         """
-        source, engine, X = self._prepare(X, None)
+        source, engine, X = self.prepared(X, None)
         where = locate(X)
         xp = where.xp
         values, intercept = where.put(self.nodes.value), where.put(self.intercept)[None, :]
@@ -354,3 +347,35 @@ def _check_alike(one: Forest, other: Forest) -> None:
     known, others = one.categories, other.categories
     if known.keys() != others.keys() or not all(np.array_equal(known[f], others[f]) for f in known):
         raise ValueError("forests must have the same categories; got different ones.")
+
+
+class Joining:
+    """Forests that are joined one by one; what there is so far is a forest at any time."""
+
+    def __init__(self, expected: int = 1) -> None:
+        self.nodes, self.n_trees = Gathered(expected), 0
+        # Of every forest: its first, its starts, its subsets, and how many nodes there are with it.
+        self.parts: list[tuple[Forest, np.ndarray, np.ndarray, int]] = []
+
+    def add(self, forest: Forest) -> None:
+        """Copy its trees behind those that are there; they must agree in everything else."""
+        one = self.parts[0][0] if self.parts else forest
+        _check_alike(one, forest)
+        if forest.ends is not None:
+            raise ValueError("forests must have a tree a round; got one with several.")
+        starts = forest.starts + self.nodes.n
+        self.nodes.add(forest.nodes, sum(len(part[2]) for part in self.parts))
+        self.parts.append((one, starts, forest.subsets, self.nodes.n))
+        self.n_trees += len(forest)
+
+    def forest(self) -> Forest:
+        """All trees so far; its nodes are views of what is being joined."""
+        if not self.parts:
+            raise ValueError("forests must hold at least one Forest; got none.")
+        one = self.parts[0][0]
+        subsets = [part[2] for part in self.parts]
+        words = max(s.shape[1] for s in subsets)
+        padded = [np.pad(s, ((0, 0), (0, words - s.shape[1]))) for s in subsets]
+        options = one._options() | {"subsets": np.concatenate(padded), "checked": True}
+        starts = np.concatenate([part[1] for part in self.parts])
+        return Forest(self.nodes.nodes(self.parts[-1][3]), starts, one.n_features, **options)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ensemble_gpu.kernels.tree_protocol import LEAF
+from ensemble_gpu.model.base import check_range
 
 
 @dataclass(frozen=True)
@@ -16,9 +17,9 @@ class Nodes:
 
     x[feature] <= threshold goes left (inf: everything present does), NaN where `missing_left`.
     `feature`, `left`, `right` are LEAF for leaves; `subset` >= 0 is the row of the subsets that
-    tests a categorical feature. `threshold` is NaN for leaves and categorical tests. `value`
-    [nodes, outputs], `impurity`, `n_samples` and `weight` describe the rows of the training sample
-    that came to the node, inner nodes too.
+    tests a categorical feature (None: no node has one). `threshold` is NaN for leaves and
+    categorical tests. `value` [nodes, outputs], `impurity`, `n_samples` and `weight` describe the
+    rows of the training sample that came to the node, inner nodes too.
     """
 
     feature: np.ndarray
@@ -31,6 +32,10 @@ class Nodes:
     impurity: np.ndarray
     n_samples: np.ndarray
     weight: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.subset is None:
+            object.__setattr__(self, "subset", no_subset(len(self.feature)))
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -101,9 +106,11 @@ class Gathered:
         new[: self.n] = LEAF if old is None else old[: self.n]  # the first subset of all
         self.columns[name] = new
 
-    def nodes(self) -> Nodes:
-        columns = {name: column[: self.n] for name, column in self.columns.items()}
-        return Nodes(**({"subset": no_subset(self.n)} | columns))
+    def nodes(self, n: int | None = None) -> Nodes:
+        """The first n nodes, or all."""
+        n = self.n if n is None else n
+        columns = {name: column[:n] for name, column in self.columns.items()}
+        return Nodes(**({"subset": no_subset(n)} | columns))
 
 
 def no_subset(n: int) -> np.ndarray:
@@ -133,25 +140,43 @@ def check_nodes(
     ends = np.append(starts, n)
     if ends[0] != 0 or (np.diff(ends) <= 0).any():
         _refuse("starts", starts, f"ascending from 0 to below {n}, the number of nodes")
-    inner = np.flatnonzero(nodes.feature != LEAF)
-    end = np.repeat(ends[1:], np.diff(ends))[inner]
-    left, right = nodes.left[inner], nodes.right[inner]
-    wrong = (left != inner + 1) | (right <= left) | (right >= end)
+    inner = nodes.feature != LEAF
+    _check_children(nodes, inner, ends)
+    check_range("nodes.feature", nodes.feature, LEAF, n_features - 1)
+    check_range("nodes.subset", nodes.subset, LEAF, len(subsets) - 1)
+    unknown = np.isnan(nodes.threshold) & inner
+    if len(subsets):
+        unknown &= nodes.subset == LEAF
+    if unknown.any():
+        _refuse(f"the threshold of node {np.flatnonzero(unknown)[0]}", np.nan, "a number")
+    if not np.isfinite(nodes.value).all():
+        _refuse("nodes.value", "NaN or infinity", "finite")
+    _check_categories(nodes, n_features, subsets, categories)
+
+
+def _check_children(nodes: Nodes, inner: np.ndarray, ends: np.ndarray) -> None:
+    """Raise unless every node but the roots is the child of one node, which is before it."""
+    at = np.flatnonzero(inner)
+    left, right = nodes.left[at], nodes.right[at]
+    wrong = (left != at + 1) | (right <= left) | (right >= np.repeat(ends[1:], np.diff(ends))[at])
     if wrong.any():
-        i = int(inner[wrong][0])
+        i = int(at[wrong][0])
         _refuse(
             f"the children of node {i}", (int(nodes.left[i]), int(nodes.right[i])),
             f"{i + 1} and a later node of its tree (preorder)",
         )  # fmt: skip
-    _check_range("nodes.feature", nodes.feature[inner], 0, n_features)
-    _check_range("nodes.subset", nodes.subset, LEAF, len(subsets))
-    _check_categories(nodes, n_features, subsets, categories)
-
-
-def _check_range(name: str, array: np.ndarray, low: int, high: int) -> None:
-    outside = array[(array < low) | (array >= high)]
-    if len(outside):
-        _refuse(name, int(outside[0]), f"from {low} to {high - 1}")
+    is_child = np.zeros(len(nodes), dtype=bool)
+    is_child[1:] = inner[:-1]
+    is_child[right] = True
+    n_others, n_children = len(nodes) - (len(ends) - 1), np.count_nonzero(is_child)
+    if not 2 * len(at) == n_children == n_others:
+        _refuse(
+            "nodes", f"{2 * len(at)} children, {n_children} of them different",
+            f"trees, whose {n_others} nodes below the roots are the child of one node each",
+        )  # fmt: skip
+    n_pointers = np.count_nonzero(nodes.left != LEAF) + np.count_nonzero(nodes.right != LEAF)
+    if n_pointers != n_others:
+        _refuse("the children of leaves", "others", f"{LEAF}")
 
 
 def _check_categories(
@@ -162,7 +187,7 @@ def _check_categories(
     for f, values in categories.items():
         if not 0 <= f < n_features:
             _refuse("categories", f, f"keyed by features from 0 to {n_features - 1}")
-        if not (np.diff(values) > 0).all():
+        if np.isnan(values).any() or not (np.diff(values) > 0).all():
             _refuse(f"categories[{f}]", values, "ascending, without NaN")
         bits = 64 * subsets.shape[1]
         if len(subsets) and len(values) > bits and (nodes.subset[nodes.feature == f] >= 0).any():

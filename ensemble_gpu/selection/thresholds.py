@@ -15,6 +15,7 @@ from ensemble_gpu.arrays.namespace import is_array, locate
 from ensemble_gpu.data.sampling import check_seed
 from ensemble_gpu.metrics.areas import groups
 from ensemble_gpu.metrics.reading import read_ranked
+from ensemble_gpu.saving.saved import Saved
 from ensemble_gpu.selection.cross_validation import cross_validate
 from ensemble_gpu.selection.splits import take_rows
 
@@ -100,7 +101,7 @@ def choose_threshold(
     return middle if middle < above else below
 
 
-class ThresholdClassifier(ClassifierMixin, BaseEstimator):
+class ThresholdClassifier(Saved, ClassifierMixin, BaseEstimator):
     """A classifier of two classes with another threshold than its own.
 
     Predicts classes_[1] where its score is above the threshold. A rule chooses the threshold from

@@ -28,7 +28,7 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.data.sampling import check_seed, draw_seed
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS, CategoricalEstimator
-from ensemble_gpu.estimators.reading import read, training_data
+from ensemble_gpu.estimators.reading import TrainingData, read, training_data
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
@@ -85,13 +85,18 @@ PARAMETERS = """
 class TreeData:
     """Binned rows, and what is added up over them.
 
-    `X` are all rows, those that take no part as well, encoded, as the engine takes them.
+    `data` are all rows, those that take no part as well.
     """
 
     binned: Binned
-    X: Any
+    data: TrainingData
     statistics: Statistics
     parameters: TreeParameters
+
+    @property
+    def X(self) -> Any:
+        """All rows, encoded, as the engine takes them."""
+        return self.data.rows.X
 
     @property
     def engine(self) -> Engine:
@@ -159,8 +164,8 @@ class TreeEstimator(CategoricalEstimator):
             self._forget()
             with gpu.current(locate(X), "growing trees"):
                 prepared = self._prepare(X, y, sample_weight)
-                self._grow(prepared)
                 self.engine_ = prepared.engine.name
+                self._grow(prepared)
         return self
 
     def _check_parameters(self) -> None:
@@ -190,7 +195,7 @@ class TreeEstimator(CategoricalEstimator):
         binned = data.binned(self.max_bins, n_ranges=None)
         statistics = self._statistics(binned.target, binned.weights, engine)
         parameters = self._parameters(binned.matrix, binned.categories, statistics)
-        return TreeData(binned, data.rows.X, statistics, parameters)
+        return TreeData(binned, data, statistics, parameters)
 
     def _parameters(
         self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics

@@ -208,12 +208,12 @@ CHANGES: dict[str, tuple[dict[str, Any], tuple, str]] = {
     ),
     "another loss": ({"loss": "exponential"}, (X, Y), "loss was 'logistic' and is 'exponential'"),
     "fewer features": ({}, (X[:, :3], Y), "X had 5 features then, and has 3 now"),
-    "fewer rows": ({}, (X[:99], Y[:99]), "X, y, sample_weight, init_score or the rows"),
-    "another X": ({}, (X + 1.0, Y), "have changed"),
-    "another y": ({}, (X, np.roll(Y, 1)), "have changed"),
+    "fewer rows": ({}, (X[:99], Y[:99]), r"the number of rows \(it was 160 and is 99\)"),
+    "another X": ({}, (X + 1.0, Y), r"what has changed: X \(in 5 features\)"),
+    "another y": ({}, (X, np.roll(Y, 1)), "what has changed: y"),
     "other classes": ({}, (X, Y + 3), r"classes of y were \[0, 1\] then, and are \[3, 4\] now"),
-    "weights": ({}, (X, Y, changed_weights()), "have changed"),
-    "held out rows": ({"early_stopping": True}, (X, Y), "rows that are held out have changed"),
+    "weights": ({}, (X, Y, changed_weights()), "what has changed: sample_weight"),
+    "held out rows": ({"early_stopping": True}, (X, Y), "the rows that are held out"),
     "no flag": ({"warm_start": 1}, (X, Y), "warm_start must be True or False; got 1"),
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ SMALL = demo.Scale(
     identity_rounds=3,
 )  # fmt: skip
 PICTURES = {"learning_curve.png", "margins.png", "shape_functions.png", "history.png", "tree.png"}
+KEPT = {"model.safetensors", "report.html"}
 pytest.importorskip("matplotlib").use("Agg")
 
 
@@ -41,7 +42,7 @@ def one_set(monkeypatch):
 def test_demo_reports_and_draws(tmp_path, capsys):
     out = tmp_path / "pictures"
     assert demo.run(out, SMALL) == 0
-    assert {path.name for path in out.iterdir()} == PICTURES
+    assert {path.name for path in out.iterdir()} == PICTURES | KEPT
     text = capsys.readouterr().out
     assert "1,500 rows to train on, 400 to test on, 28 features" in text
     assert "engine: cpu" in text
@@ -50,7 +51,8 @@ def test_demo_reports_and_draws(tmp_path, capsys):
     assert text.count("scikit-learn") >= 6
     assert ("LightGBM" in text) == (importlib.util.find_spec("lightgbm") is not None)
     assert "Equal fingerprints mean equal models" in text
-    assert all(str(out / name) in text for name in PICTURES)
+    assert all(str(out / name) in text for name in PICTURES | KEPT)
+    assert "Loaded from the file it has the same fingerprint" in text
     paths = [line for line in text.splitlines() if str(tmp_path) not in line]
     assert max(map(len, paths)) <= 100
     if importlib.util.find_spec("array_api_strict"):

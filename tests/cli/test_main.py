@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,23 @@ def test_the_help_speaks_of_everything(arguments, capsys):
     said = " ".join(capsys.readouterr().out.split())
     for word in ("AdaBoost", "gradient boosting", "decision trees", "random forests", "bagging"):
         assert word in said
-    for word in ("demo", "doctor", "compile", "--version"):
+    for word in (
+        "train",
+        "evaluate",
+        "predict",
+        "show",
+        "export",
+        "demo",
+        "doctor",
+        "compile",
+        "--version",
+    ):
         assert word in said
+
+
+def test_the_script_runs_what_the_module_runs():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert EntryPoint("ensemble-gpu", scripts["ensemble-gpu"], "console_scripts").load() is main
 
 
 def test_the_types_are_part_of_the_package():

@@ -39,9 +39,11 @@ from ensemble_gpu.kernels.cpu.threads import Pace, Run
 from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.cpu.trees.grower import CpuGrower
+from ensemble_gpu.kernels.cpu.trees.shapley import shapley_values
 from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
 from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
     Answers,
@@ -344,8 +346,15 @@ class CpuEngine:
         run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
         return evaluate.evaluate(X, tables, run)
 
+    def contributions(self, X: np.ndarray, tables: PackedTables) -> np.ndarray:
+        run = self.run.limited_to(X.shape[0] * len(tables.features), CELLS_PER_THREAD)
+        return evaluate.contributions(X, tables, run)
+
     def evaluate_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
         return evaluate_forest(X, forest, self.run)
 
     def apply_forest(self, X: np.ndarray, forest: PackedForest) -> np.ndarray:
         return apply_forest(X, forest, self.run)
+
+    def shapley_values(self, X: np.ndarray, forest: PackedForest, shares: PathShares) -> np.ndarray:
+        return shapley_values(X, forest, shares, self.run)

@@ -57,9 +57,11 @@ from ensemble_gpu.kernels.cuda.rows import WORDS, Rows, column, in_words
 from ensemble_gpu.kernels.cuda.trees import predict
 from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
+from ensemble_gpu.kernels.cuda.trees.shapley import shapley_values
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
+from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
     LEFT,
     RIGHT,
@@ -323,6 +325,13 @@ class CudaEngine:
             out += where.put(tables.intercept)[None, :]
             return device.hand_back(out)
 
+    def contributions(self, X: Any, tables: PackedTables) -> Any:
+        """Searches are the array library's: the reference engine's code, on this device."""
+        device, cells = self.device, math.prod(X.shape) * len(tables.intercept)
+        with device.active(f"contributions to {X.shape[0]} rows", 16 * cells):
+            reference = ReferenceEngine(device.where)
+            return device.hand_back(reference.contributions(device.adopt(X), tables))
+
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CudaGrower:
         with self.device.active(f"a tree on {codes.n_rows} rows", 32 * codes.n_rows):
             return CudaGrower(codes, sample, rule, self.device)
@@ -344,3 +353,6 @@ class CudaEngine:
 
     def apply_forest(self, X: Any, forest: PackedForest) -> Any:
         return predict.apply_forest(X, forest, self.device)
+
+    def shapley_values(self, X: Any, forest: PackedForest, shares: PathShares) -> Any:
+        return shapley_values(X, forest, shares, self.device)

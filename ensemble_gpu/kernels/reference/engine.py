@@ -17,6 +17,7 @@ from ensemble_gpu.kernels import exponential
 from ensemble_gpu.kernels.edges import cut_positions, sample_positions
 from ensemble_gpu.kernels.gradient_pass import GradientPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
+from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
     Answers,
     Codes,
@@ -31,6 +32,7 @@ from ensemble_gpu.kernels.reference.histogram import ReferenceHistograms, Sorted
 from ensemble_gpu.kernels.reference.ranking import ordered_weights
 from ensemble_gpu.kernels.reference.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.reference.trees.grower import ReferenceGrower, leaves, moments, sums_by
+from ensemble_gpu.kernels.reference.trees.shapley import shapley_values
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.sparse import encode as encode_sparse
 from ensemble_gpu.kernels.tables import PackedTables
@@ -170,7 +172,11 @@ class ReferenceEngine:
         return codes.data[0][feature, :]
 
     def sums(self, codes: Codes, q: Any) -> np.ndarray:
-        sorted_rows = codes.data[1]
+        every, sorted_rows = codes.data
+        if sorted_rows is None:  # codes for trees
+            values = self.where.xp.permute_dims(q, (1, 0))
+            sums = [self.sums_by(every[f, :], values, codes.width) for f in range(every.shape[0])]
+            return np.stack(sums).transpose(2, 0, 1)
         planes = [self.where.host(sorted_rows.sums(q[k, :])) for k in range(q.shape[0])]
         return np.stack(planes).sum(axis=1)
 
@@ -250,21 +256,36 @@ class ReferenceEngine:
         return sums_by(index, values, n, self.where)
 
     def evaluate(self, X: Any, tables: PackedTables) -> Any:
-        xp, where = self.where.xp, self.where
-        out = where.zeros((X.shape[0], len(tables.intercept)), xp.float64)
-        for u, f in enumerate(tables.features):
-            size = 1 << int(tables.steps[u])
-            at = slice(int(tables.first[u]), int(tables.first[u]) + size)
-            x = where.as_float64(X[:, int(f)])
-            absent = xp.isnan(x)
-            thresholds = where.put(tables.thresholds[at][: size - 1])
-            place = xp.searchsorted(thresholds, xp.where(absent, where.full(0.0), x), side="left")
-            value = xp.take(where.put(tables.values[at]), place, axis=0)
-            out = out + xp.where(absent[:, None], where.put(tables.missing[u])[None, :], value)
+        where = self.where
+        out = where.zeros((X.shape[0], len(tables.intercept)), where.xp.float64)
+        for u in range(len(tables.features)):
+            out = out + self._looked_up(X, tables, u)
         return out + where.put(tables.intercept)[None, :]
+
+    def _looked_up(self, X: Any, tables: PackedTables, u: int) -> Any:
+        """The values of one table [n, outputs]."""
+        xp, where = self.where.xp, self.where
+        size = 1 << int(tables.steps[u])
+        at = slice(int(tables.first[u]), int(tables.first[u]) + size)
+        x = where.as_float64(X[:, int(tables.features[u])])
+        absent = xp.isnan(x)
+        thresholds = where.put(tables.thresholds[at][: size - 1])
+        place = xp.searchsorted(thresholds, xp.where(absent, where.full(0.0), x), side="left")
+        value = xp.take(where.put(tables.values[at]), place, axis=0)
+        return xp.where(absent[:, None], where.put(tables.missing[u])[None, :], value)
+
+    def contributions(self, X: Any, tables: PackedTables) -> Any:
+        where = self.where
+        columns = [where.zeros((X.shape[0], len(tables.intercept)), where.xp.float64)] * X.shape[1]
+        for u, f in enumerate(tables.features.tolist()):
+            columns[f] = self._looked_up(X, tables, u)
+        return where.xp.stack(columns, axis=1)
 
     def evaluate_forest(self, X: Any, forest: PackedForest) -> Any:
         return evaluate_forest(X, forest, self.where)
 
     def apply_forest(self, X: Any, forest: PackedForest) -> Any:
         return apply_forest(X, forest, self.where)
+
+    def shapley_values(self, X: Any, forest: PackedForest, shares: PathShares) -> Any:
+        return shapley_values(X, forest, shares, self.where)

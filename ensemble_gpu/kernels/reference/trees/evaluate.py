@@ -16,7 +16,7 @@ from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
 BLOCK_ROWS = 1 << 17
 
 
-class _Walker:
+class Walker:
     """The node arrays where the rows live."""
 
     def __init__(self, forest: PackedForest, where: Where) -> None:
@@ -40,15 +40,14 @@ class _Walker:
         while bool(xp.any(inner)):
             column = xp.where(inner, feature, where.full(0, xp.int64))
             x = xp.take(cells, first + column)
-            child = xp.where(
-                self._goes_left(x, at), xp.take(self.left, at), xp.take(self.right, at)
-            )
+            child = xp.where(self.goes_left(x, at), xp.take(self.left, at), xp.take(self.right, at))
             at = xp.where(inner, child, at)
             feature = xp.take(self.feature, at)
             inner = feature != LEAF
         return at
 
-    def _goes_left(self, x: Any, at: Any) -> Any:
+    def goes_left(self, x: Any, at: Any) -> Any:
+        """Whether the tests of the nodes `at` send values x left, element by element."""
         xp, where = self.where.xp, self.where
         absent, left = xp.isnan(x), x <= xp.take(self.threshold, at)
         if self.subset is not None:
@@ -77,7 +76,7 @@ def _blocks(X: Any, where: Where) -> list[Any]:
 
 def evaluate_forest(X: Any, forest: PackedForest, where: Where) -> Any:
     """float64 [n, outputs]: values are added tree after tree, as on every engine."""
-    xp, walker = where.xp, _Walker(forest, where)
+    xp, walker = where.xp, Walker(forest, where)
     values, parts = where.put(forest.values), []
     for x in _blocks(X, where):
         total = where.zeros((x.shape[0], len(forest.intercept)), xp.float64)
@@ -89,7 +88,7 @@ def evaluate_forest(X: Any, forest: PackedForest, where: Where) -> Any:
 
 def apply_forest(X: Any, forest: PackedForest, where: Where) -> Any:
     """int64 [n, trees]."""
-    xp, walker = where.xp, _Walker(forest, where)
+    xp, walker = where.xp, Walker(forest, where)
     parts = []
     for x in _blocks(X, where):
         none = where.zeros((x.shape[0], 0), xp.int64)
