@@ -12,7 +12,13 @@ from ensemble_gpu.plotting.displays import (
     PrecisionRecallDisplay,
     RocDisplay,
 )
-from ensemble_gpu.plotting.formulas import plot_impurities, plot_losses
+from ensemble_gpu.plotting.formulas import (
+    plot_impurities,
+    plot_losses,
+    plot_minimiser,
+    plot_psi,
+    plot_risks,
+)
 from ensemble_gpu.plotting.rounds import plot_criterion
 from ensemble_gpu.plotting.tree import plot_tree
 
@@ -27,6 +33,9 @@ __all__ = [
     "plot_learning_curve",
     "plot_losses",
     "plot_margins",
+    "plot_minimiser",
+    "plot_psi",
+    "plot_risks",
     "plot_shape_functions",
     "plot_tree",
 ]
