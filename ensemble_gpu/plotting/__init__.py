@@ -6,6 +6,7 @@ from ensemble_gpu.plotting.curves import (
     plot_margins,
     plot_shape_functions,
 )
+from ensemble_gpu.plotting.diagnostics import plot_margin_curves, plot_report
 from ensemble_gpu.plotting.displays import (
     CalibrationDisplay,
     ConfusionDisplay,
@@ -32,9 +33,11 @@ __all__ = [
     "plot_impurities",
     "plot_learning_curve",
     "plot_losses",
+    "plot_margin_curves",
     "plot_margins",
     "plot_minimiser",
     "plot_psi",
+    "plot_report",
     "plot_risks",
     "plot_shape_functions",
     "plot_tree",

@@ -198,7 +198,7 @@ def plot_margins(
     check_boosted_classifier(estimator)
     last = estimator.n_estimators_
     when = sorted({min(int(t), last) for t in rounds})
-    curves = margins(estimator, X, y, when)
+    curves = to_numpy(margins(estimator, X, y, when))
     ax = axes_or_new(ax)
     colours = (
         STEPS if len(when) <= len(STEPS) else pyplot().cm.viridis(np.linspace(0, 1, len(when)))

@@ -1,0 +1,59 @@
+"""Pictures of diagnostics hold what diagnostics found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from ensemble_gpu import AdaBoostClassifier
+from ensemble_gpu.diagnostics import margin_curves, report
+from ensemble_gpu.plotting import plot_margin_curves, plot_report
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def fit():
+    X, y = load_breast_cancer(return_X_y=True)
+    return AdaBoostClassifier(variant="discrete", n_estimators=30).fit(X, y), X, y
+
+
+def test_a_report_is_drawn_with_errors_bounds_and_edges(fit):
+    found = report(*fit)
+    _, own = plt.subplots()
+    ax = plot_report(found, ax=own)
+    assert ax is own
+    bound, edge_bound, error = ax.get_lines()
+    np.testing.assert_array_equal(bound.get_ydata(), found.rounds.bound)
+    np.testing.assert_array_equal(edge_bound.get_ydata(), found.rounds.edge_bound)
+    above = found.rounds.training_error > 0.0
+    np.testing.assert_array_equal(error.get_ydata()[above], found.rounds.training_error[above])
+    (right,) = (other for other in ax.figure.axes if other is not ax)
+    np.testing.assert_array_equal(right.get_lines()[0].get_ydata(), found.rounds.edge)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == 4
+    assert ax.get_title()
+    ax.figure.canvas.draw()
+    plot_report(report(AdaBoostClassifier(n_estimators=3).fit(*fit[1:]), *fit[1:]))
+
+
+def test_margins_are_drawn_by_round(fit):
+    curves = margin_curves(*fit)
+    ax = plot_margin_curves(curves)
+    drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    np.testing.assert_array_equal(drawn["mean"], curves.mean)
+    np.testing.assert_array_equal(drawn["median"], curves.quantiles[0.5])
+    (minimum,) = (values for label, values in drawn.items() if label.startswith("minimum"))
+    np.testing.assert_array_equal(minimum, curves.minimum)
+    assert len(ax.collections) == 2
+    assert plot_margin_curves(curves, ax=ax) is ax
+    ax.figure.canvas.draw()
