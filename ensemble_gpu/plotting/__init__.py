@@ -20,6 +20,7 @@ from ensemble_gpu.plotting.formulas import (
     plot_psi,
     plot_risks,
 )
+from ensemble_gpu.plotting.regions import plot_decision_regions
 from ensemble_gpu.plotting.rounds import plot_criterion
 from ensemble_gpu.plotting.tree import plot_tree
 
@@ -29,6 +30,7 @@ __all__ = [
     "PrecisionRecallDisplay",
     "RocDisplay",
     "plot_criterion",
+    "plot_decision_regions",
     "plot_history",
     "plot_impurities",
     "plot_learning_curve",
