@@ -11,6 +11,7 @@ from ensemble_gpu.diagnostics.boosting_report import (
     report,
 )
 from ensemble_gpu.diagnostics.complexity import stump_complexity, stump_dimension, vc_complexity
+from ensemble_gpu.diagnostics.decomposition import Decomposition, bias_variance
 from ensemble_gpu.diagnostics.margin_bounds import (
     GeneralisationBound,
     MarginBracket,
@@ -30,6 +31,7 @@ from ensemble_gpu.diagnostics.training import (
 __all__ = [
     "BoostingReport",
     "Condition",
+    "Decomposition",
     "EXPONENTIAL",
     "GeneralisationBound",
     "MarginBracket",
@@ -37,6 +39,7 @@ __all__ = [
     "RoundTable",
     "Suspect",
     "after",
+    "bias_variance",
     "check_boosted_classifier",
     "generalisation_bound",
     "margin_bound",

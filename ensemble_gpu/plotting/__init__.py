@@ -6,7 +6,7 @@ from ensemble_gpu.plotting.curves import (
     plot_margins,
     plot_shape_functions,
 )
-from ensemble_gpu.plotting.diagnostics import plot_margin_curves, plot_report
+from ensemble_gpu.plotting.diagnostics import plot_bias_variance, plot_margin_curves, plot_report
 from ensemble_gpu.plotting.displays import (
     CalibrationDisplay,
     ConfusionDisplay,
@@ -29,6 +29,7 @@ __all__ = [
     "ConfusionDisplay",
     "PrecisionRecallDisplay",
     "RocDisplay",
+    "plot_bias_variance",
     "plot_criterion",
     "plot_decision_regions",
     "plot_history",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.diagnostics import BoostingReport, MarginCurves
+from ensemble_gpu.diagnostics import BoostingReport, Decomposition, MarginCurves
 from ensemble_gpu.plotting.axes import BLUE, GREEN, GREY, ORANGE, RED, axes_or_new, tidy
 
 
@@ -82,6 +82,56 @@ def plot_margin_curves(curves: MarginCurves, *, ax: Any = None) -> Any:
     ax.set_xlabel("rounds")
     ax.set_ylabel("margin")
     ax.set_title("Margins by round")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_bias_variance(found: Decomposition, *, ax: Any = None) -> Any:
+    """Bias, variance and noise stacked, and the error, against the values of the parameter.
+
+    Of the 0-1 loss variance may be negative, where it lowers the error; it is drawn as it is.
+
+    Parameters
+    ----------
+    found : result of `diagnostics.bias_variance` with `vary`
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if found.parameter is None or len(found.values) < 2:
+        raise ValueError("there is no curve to draw: give bias_variance vary=(parameter, values).")
+    known = bool(np.isfinite(found.noise).all())
+    numbers = all(isinstance(value, int | float) for value in found.values)
+    at = np.array(found.values, dtype=float) if numbers else np.arange(len(found.values))
+    squared = found.loss == "squared"
+    parts = [("noise", found.noise, GREY)] if known else []
+    bias = "bias$^2$" if squared else "bias"
+    parts.append((bias if known else f"{bias} and noise", found.bias, BLUE))
+    parts.append(("variance", found.variance, ORANGE))
+    ax = axes_or_new(ax)
+    floor = np.zeros(len(at))
+    for label, part, colour in parts:
+        ax.fill_between(
+            at, floor, floor + part, color=colour, alpha=0.45, linewidth=0.0, label=label
+        )
+        floor = floor + part
+    width = found.standard_error
+    ax.errorbar(at, found.error, yerr=width, color=RED, marker="o", markersize=4.0, capsize=2.0,
+                label="error (bar: standard error)")  # fmt: skip
+    best = int(np.argmin(found.error))
+    ax.axvline(at[best], color=GREY, linestyle=":", linewidth=0.9,
+               label=f"least error: {found.values[best]}")  # fmt: skip
+    if not numbers:
+        ax.set_xticks(at, [str(value) for value in found.values])
+    elif at.min() > 0.0 and at.max() / at.min() > 20.0:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_xlabel(found.parameter)
+    ax.set_ylabel("squared error" if squared else "share classified wrong")
+    ax.set_title(f"Bias and variance ({found.n_replicates} replicates)")
     ax.legend(frameon=False)
     tidy(ax)
     return ax

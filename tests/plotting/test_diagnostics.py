@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from ensemble_gpu import AdaBoostClassifier
-from ensemble_gpu.diagnostics import margin_curves, report
-from ensemble_gpu.plotting import plot_margin_curves, plot_report
+from ensemble_gpu import AdaBoostClassifier, DecisionTreeRegressor
+from ensemble_gpu.diagnostics import bias_variance, margin_curves, report
+from ensemble_gpu.plotting import plot_bias_variance, plot_margin_curves, plot_report
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -57,3 +57,32 @@ def test_margins_are_drawn_by_round(fit):
     assert len(ax.collections) == 2
     assert plot_margin_curves(curves, ax=ax) is ax
     ax.figure.canvas.draw()
+
+
+def test_bias_and_variance_are_stacked_below_the_error():
+    X = np.linspace(-1.0, 1.0, 50)[:, None]
+
+    def draw(rng):
+        return X, X[:, 0] ** 2 + 0.1 * rng.normal(size=50)
+
+    found = bias_variance(
+        DecisionTreeRegressor(), draw, X_test=X, truth=X[:, 0] ** 2, sigma=0.1,
+        vary=("max_depth", [1, 2, 4]), n_replicates=5,
+    )  # fmt: skip
+    ax = plot_bias_variance(found)
+    assert [text.get_text() for text in ax.get_legend().get_texts()][:3] == [
+        "noise", "bias$^2$", "variance",
+    ]  # fmt: skip
+    top = ax.collections[2].get_paths()[0].vertices[:, 1].max()
+    assert top == pytest.approx(found.error.max())
+    np.testing.assert_allclose(ax.get_lines()[0].get_ydata(), found.error)
+    assert plot_bias_variance(found, ax=ax) is ax
+    ax.figure.canvas.draw()
+    alone = bias_variance(DecisionTreeRegressor(), X, X[:, 0], n_replicates=3)
+    with pytest.raises(ValueError, match="there is no curve to draw"):
+        plot_bias_variance(alone)
+    words = bias_variance(
+        DecisionTreeRegressor(), X, X[:, 0], n_replicates=3, vary=("max_depth", [2, None])
+    )
+    labels = [tick.get_text() for tick in plot_bias_variance(words).get_xticklabels()]
+    assert labels == ["2", "None"]
