@@ -11,6 +11,12 @@ from ensemble_gpu.diagnostics.boosting_report import (
     report,
 )
 from ensemble_gpu.diagnostics.complexity import stump_complexity, stump_dimension, vc_complexity
+from ensemble_gpu.diagnostics.consistency import (
+    DeviationBound,
+    RademacherComplexity,
+    deviation_bound,
+    rademacher_complexity,
+)
 from ensemble_gpu.diagnostics.decomposition import Decomposition, bias_variance
 from ensemble_gpu.diagnostics.margin_bounds import (
     GeneralisationBound,
@@ -32,20 +38,24 @@ __all__ = [
     "BoostingReport",
     "Condition",
     "Decomposition",
+    "DeviationBound",
     "EXPONENTIAL",
     "GeneralisationBound",
     "MarginBracket",
     "MarginCurves",
+    "RademacherComplexity",
     "RoundTable",
     "Suspect",
     "after",
     "bias_variance",
     "check_boosted_classifier",
+    "deviation_bound",
     "generalisation_bound",
     "margin_bound",
     "margin_bracket",
     "margin_curves",
     "margins",
+    "rademacher_complexity",
     "report",
     "staged_errors",
     "stump_complexity",

@@ -129,9 +129,10 @@ def _answer(found: Any) -> np.ndarray:
 
 def _of_members(model: Any, points: Any) -> np.ndarray:
     """What the members of an ensemble answer [members, points]: an average of them is its own."""
-    forest, learners = getattr(model, "model_", None), getattr(model, "estimators_", None)
+    forest: Any = getattr(model, "model_", None)
+    learners: Any = getattr(model, "estimators_", None) or []
     average = getattr(forest, "average", False)
-    if len(forest if average else learners or []) < 2:
+    if len(forest if average else learners) < 2:
         raise TypeError(
             "members=True needs an ensemble of two learners at least that averages them (a forest, "
             f"bagging); got {type(model).__name__}."

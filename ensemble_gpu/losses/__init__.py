@@ -47,6 +47,7 @@ from ensemble_gpu.losses.risks import (
     optimal_risk,
     wrong_side_risk,
 )
+from ensemble_gpu.losses.schedules import consistent_radius, consistent_rounds
 
 __all__ = [
     "Absolute",
@@ -74,6 +75,8 @@ __all__ = [
     "WorstCase",
     "classification_loss",
     "conditional_risk",
+    "consistent_radius",
+    "consistent_rounds",
     "excess_error_bound",
     "for_classes",
     "is_calibrated",

@@ -6,7 +6,12 @@ from ensemble_gpu.plotting.curves import (
     plot_margins,
     plot_shape_functions,
 )
-from ensemble_gpu.plotting.diagnostics import plot_bias_variance, plot_margin_curves, plot_report
+from ensemble_gpu.plotting.diagnostics import (
+    plot_bias_variance,
+    plot_deviation_bounds,
+    plot_margin_curves,
+    plot_report,
+)
 from ensemble_gpu.plotting.displays import (
     CalibrationDisplay,
     ConfusionDisplay,
@@ -32,6 +37,7 @@ __all__ = [
     "plot_bias_variance",
     "plot_criterion",
     "plot_decision_regions",
+    "plot_deviation_bounds",
     "plot_history",
     "plot_impurities",
     "plot_learning_curve",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.diagnostics import BoostingReport, Decomposition, MarginCurves
+from ensemble_gpu.diagnostics import (
+    BoostingReport,
+    Decomposition,
+    DeviationBound,
+    MarginCurves,
+)
 from ensemble_gpu.plotting.axes import BLUE, GREEN, GREY, ORANGE, RED, axes_or_new, tidy
 
 
@@ -132,6 +138,41 @@ def plot_bias_variance(found: Decomposition, *, ax: Any = None) -> Any:
     ax.set_xlabel(found.parameter)
     ax.set_ylabel("squared error" if squared else "share classified wrong")
     ax.set_title(f"Bias and variance ({found.n_replicates} replicates)")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_deviation_bounds(bounds: Sequence[DeviationBound], *, ax: Any = None) -> Any:
+    """The terms of bounds on the deviation of the risk, and the radius, against the rows.
+
+    Parameters
+    ----------
+    bounds : results of `diagnostics.deviation_bound` for several m
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    if len(bounds) < 2:
+        raise ValueError(f"bounds must be two at least; got {len(bounds)}.")
+    found = sorted(bounds, key=lambda one: one.m)
+    rows = [one.m for one in found]
+    ax = axes_or_new(ax)
+    ax.plot(rows, [one.bound for one in found], color=RED, label="bound on R - R$_m$")
+    terms = [one.complexity_term for one in found]
+    ax.plot(rows, terms, color=BLUE, label="complexity, 2 lambda L Rad$_m$")
+    terms = [one.confidence_term for one in found]
+    ax.plot(rows, terms, color=ORANGE, label="confidence")
+    ax.plot(rows, [one.radius for one in found], color=GREEN, linestyle="--", label="radius lambda")
+    label = "risk of f = 0: above it the bound says nothing"
+    ax.axhline(found[0].at_zero, color=GREY, linestyle=":", linewidth=1.0, label=label)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel("rows m")
+    ax.set_ylabel("loss (radius: sum of coefficients)")
+    ax.set_title(f"How far the risk may be from the mean loss ({found[0].loss})")
     ax.legend(frameon=False)
     tidy(ax)
     return ax

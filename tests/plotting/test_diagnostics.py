@@ -7,8 +7,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from ensemble_gpu import AdaBoostClassifier, DecisionTreeRegressor
-from ensemble_gpu.diagnostics import bias_variance, margin_curves, report
-from ensemble_gpu.plotting import plot_bias_variance, plot_margin_curves, plot_report
+from ensemble_gpu.diagnostics import bias_variance, deviation_bound, margin_curves, report
+from ensemble_gpu.plotting import (
+    plot_bias_variance,
+    plot_deviation_bounds,
+    plot_margin_curves,
+    plot_report,
+)
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -86,3 +91,16 @@ def test_bias_and_variance_are_stacked_below_the_error():
     )
     labels = [tick.get_text() for tick in plot_bias_variance(words).get_xticklabels()]
     assert labels == ["2", "None"]
+
+
+def test_deviation_bounds_are_drawn_against_the_rows():
+    bounds = [deviation_bound("hinge", m, vc_dimension=3) for m in (1000, 100, 10_000)]
+    ax = plot_deviation_bounds(bounds)
+    drawn = ax.get_lines()[0]
+    np.testing.assert_array_equal(drawn.get_xdata(), [100, 1000, 10_000])
+    np.testing.assert_array_equal(drawn.get_ydata(), [bounds[i].bound for i in (1, 0, 2)])
+    assert len(ax.get_legend().get_texts()) == 5
+    assert plot_deviation_bounds(bounds, ax=ax) is ax
+    ax.figure.canvas.draw()
+    with pytest.raises(ValueError, match="bounds must be two at least; got 1"):
+        plot_deviation_bounds(bounds[:1])
