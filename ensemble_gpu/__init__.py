@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ensemble_gpu.export.treelite_model import to_treelite
     from ensemble_gpu.kernels.select import use_engine
     from ensemble_gpu.l1.estimators import L1BoostingClassifier, L1BoostingRegressor
-    from ensemble_gpu.l1.radius import consistent_radius
     from ensemble_gpu.linear.classifier import LinearClassifier
     from ensemble_gpu.linear.ridge import RidgeRegressor
+    from ensemble_gpu.losses.schedules import consistent_radius, consistent_rounds
     from ensemble_gpu.model.additive import AdditiveModel
     from ensemble_gpu.model.export import export_text
     from ensemble_gpu.model.forest import Forest
@@ -67,7 +67,8 @@ _HOME = {
     "RidgeRegressor": "ensemble_gpu.linear.ridge",
     "RoundInfo": "ensemble_gpu.estimators.progress",
     "TqdmBar": "ensemble_gpu.boosting.watching",
-    "consistent_radius": "ensemble_gpu.l1.radius",
+    "consistent_radius": "ensemble_gpu.losses.schedules",
+    "consistent_rounds": "ensemble_gpu.losses.schedules",
     "cross_validate": "ensemble_gpu.selection.cross_validation",
     "export_text": "ensemble_gpu.model.export",
     "impurity": "ensemble_gpu.model.impurity",
@@ -112,6 +113,7 @@ __all__ = [
     "TqdmBar",
     "__version__",
     "consistent_radius",
+    "consistent_rounds",
     "cross_validate",
     "export_text",
     "impurity",

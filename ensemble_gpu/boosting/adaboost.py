@@ -23,14 +23,16 @@ from ensemble_gpu.boosting.rules import rule_for
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.parameters import check_choice, check_flag
 from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.data.sampling import count_items
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
-from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.estimators.reading import Reading, TrainingData
 from ensemble_gpu.learners.classifier import check_variant
-from ensemble_gpu.losses import LogitBoost, for_classes
+from ensemble_gpu.losses import LogitBoost, consistent_rounds, for_classes
 from ensemble_gpu.model.calibration import best_scale
 from ensemble_gpu.model.link import probabilities
 
 VARIANTS = ("real", "discrete", "gentle", "logit")
+CONSISTENT = "consistent"  # as many rounds as the schedule says
 SINGLE_VARIANTS = ("real", "gentle")  # whose stumps may speak about one class
 
 
@@ -84,8 +86,9 @@ class AdaBoostClassifier(BoostedClassifier):
         - "codes": AdaBoost.OC, the classes are drawn into two groups in each round, and the learner
           tells the groups apart; training error <= (K - 1) prod_t Z_t;
         - "ovr": an AdaBoost for every class against the rest; a round is one of each.
-    n_estimators : int, default=100
-        Rounds at most.
+    n_estimators : int or "consistent", default=100
+        Rounds at most; "consistent": floor(m^0.9) of m rows, a schedule under which AdaBoost is
+        consistent (`consistent_rounds`).
     learning_rate : float, default=1.0
         nu in (0, inf): the factor on the weights is raised to this power.
     max_bins : int or None, default=255
@@ -179,7 +182,7 @@ class AdaBoostClassifier(BoostedClassifier):
         *,
         variant: str = "real",
         multiclass: str = AUTO,
-        n_estimators: int = 100,
+        n_estimators: int | str = 100,
         learning_rate: float = 1.0,
         max_bins: int | None = 255,
         categorical_features: Any = "from_dtype",
@@ -217,6 +220,15 @@ class AdaBoostClassifier(BoostedClassifier):
         self.callbacks = callbacks
         self.warm_start = warm_start
         self.random_state = random_state
+
+    _other_rounds = (CONSISTENT,)
+
+    def _most_rounds(self, reading: Reading) -> int:
+        if self.n_estimators != CONSISTENT:
+            return super()._most_rounds(reading)
+        weights = reading.rows.weights
+        host = None if weights is None else reading.where.host(weights)
+        return consistent_rounds(count_items(reading.rows.X.shape[0], host))
 
     def _check_parameters(self) -> None:
         check_choice("variant", self.variant, VARIANTS)

@@ -23,7 +23,10 @@ MISSING = ("abstain", "learn", "error")
 class CheckedRounds:
     """Parameters of the rounds, and of the rows that watch them; a subclass checks its own too."""
 
-    n_estimators: int | None
+    # What n_estimators may be besides a number.
+    _other_rounds: tuple[str, ...] = ()
+
+    n_estimators: int | str | None
     learning_rate: float | None
     max_bins: int | None
     early_stopping: bool | str
@@ -54,5 +57,5 @@ class CheckedRounds:
 
     def _check_rounds(self) -> None:
         check_flag("early_stopping", self.early_stopping)
-        check_integer("n_estimators", self.n_estimators, 1)
+        check_integer("n_estimators", self.n_estimators, 1, others=self._other_rounds)
         check_real("learning_rate", self.learning_rate, 0.0)

@@ -231,7 +231,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         reading = reading.seen_by(engine)
         where = reading.where
         held_out = {name: rows.seen_by(engine) for name, rows in held_out.items()}
-        self._decide_rounds(reading.rows.X.shape[0])
+        self._decide_rounds(reading)
         if self._stops_early and not held_out:
             held_out[VALIDATION], rows, keep = self._hold_out(reading)
             reading = replace(reading, rows=rows, keep=keep)
@@ -274,10 +274,14 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         self._calibrate(kept, last)
         running.end()
 
-    def _decide_rounds(self, n_rows: int) -> None:
+    def _decide_rounds(self, reading: Reading) -> None:
         """Whether validation rows end the fit, the rounds at most, and how much each adds."""
         self._stops_early = bool(self.early_stopping)
-        self._n_rounds, self._rate = int(self.n_estimators or 0), float(self.learning_rate or 0.0)
+        self._n_rounds = self._most_rounds(reading)
+        self._rate = float(self.learning_rate or 0.0)
+
+    def _most_rounds(self, reading: Reading) -> int:
+        return int(self.n_estimators or 0)
 
     def _begun(self, data: TrainingData, plan: Plan, random_state: Any) -> Run:
         """A run that can be continued, before its first round."""

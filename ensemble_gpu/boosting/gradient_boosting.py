@@ -38,7 +38,7 @@ from ensemble_gpu.data.parameters import (
 )
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
-from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.estimators.reading import Reading, TrainingData
 from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
@@ -350,8 +350,8 @@ class GradientBoosting(BoostedEstimator):
             float(held.l2_regularization),
         )
 
-    def _decide_rounds(self, n_rows: int) -> None:
-        stops = self.early_stopping
+    def _decide_rounds(self, reading: Reading) -> None:
+        stops, n_rows = self.early_stopping, reading.rows.X.shape[0]
         self._stops_early = n_rows >= AUTO_ROWS if stops == "auto" else bool(stops)
         default = MOST_ROUNDS if self._stops_early else ROUNDS
         self._n_rounds = default if self.n_estimators is None else int(self.n_estimators)

@@ -65,7 +65,7 @@ class Run:
                 "warm_start=False to fit anew."
             )
         asked = estimator.n_estimators
-        if asked is not None and asked < len(self.rounds):
+        if isinstance(asked, numbers.Integral) and int(asked) < len(self.rounds):
             raise ValueError(
                 f"n_estimators must be at least {len(self.rounds)}, the rounds of the last fit, "
                 f"with warm_start=True; got {asked}."

@@ -67,6 +67,15 @@ def items_of(keys: np.ndarray, weights: np.ndarray | None) -> Items:
     return Items(np.repeat(order, repeats[order]), repeats, factor is None)
 
 
+def count_items(n_rows: int, weights: np.ndarray | None) -> int:
+    """How many rows there are, those of weight zero not; whole weights are repetitions of rows."""
+    if weights is None:
+        return n_rows
+    if (weights == np.rint(weights)).all():
+        return int(weights.sum())
+    return int((weights > 0.0).sum())
+
+
 def stratified_holdout(
     index: np.ndarray, items: Items, n_classes: int, fraction: float, random_state: Any
 ) -> np.ndarray:

@@ -17,7 +17,13 @@ from ensemble_gpu.boosting.staged import StagedEstimator
 from ensemble_gpu.data.categories import NO_CATEGORIES
 from ensemble_gpu.data.parameters import check_choice, check_integer, check_jobs, check_real
 from ensemble_gpu.data.rows import OrderedRows
-from ensemble_gpu.data.sampling import check_seed, draw_seed, items_of, stratified_folds
+from ensemble_gpu.data.sampling import (
+    check_seed,
+    count_items,
+    draw_seed,
+    items_of,
+    stratified_folds,
+)
 from ensemble_gpu.estimators.categorical import CategoricalEstimator
 from ensemble_gpu.estimators.reading import TrainingData, read, training_data
 from ensemble_gpu.explaining.background import Background
@@ -26,7 +32,7 @@ from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.l1.bounds import ALL, CLOSED, CORRECTIVE, STEPS, Bound, Curves, Settings
 from ensemble_gpu.l1.dictionaries import Dictionary, StumpDictionary
-from ensemble_gpu.l1.radius import Fold, consistent_radius, cross_validated, grid_of
+from ensemble_gpu.l1.radius import Fold, cross_validated, grid_of
 from ensemble_gpu.l1.rows import BallRows
 from ensemble_gpu.l1.solver import Ball
 from ensemble_gpu.l1.trees import TreeDictionary
@@ -46,6 +52,7 @@ from ensemble_gpu.losses import (
     Squared,
     SquaredMargin,
     TruncatedSquared,
+    consistent_radius,
 )
 from ensemble_gpu.model.additive import AdditiveModel
 
@@ -273,9 +280,7 @@ class L1Boosting(StagedEstimator, CategoricalEstimator):
         weights = None if rows.weights is None else host(rows.weights)
         unit = self._unit(host(rows.target), weights)
         if wanted == CONSISTENT:
-            items = rows.n_rows
-            if weights is not None and (weights == np.rint(weights)).all():
-                items = int(weights.sum())  # repetitions of rows
+            items = count_items(rows.n_rows, weights)
             return Bound.ball(unit * consistent_radius(problem.loss, max(items, 3)))
         grid = grid_of(self.radii, unit)
         scale = _power(float(grid.max()) + float(np.abs(problem.start).max()))

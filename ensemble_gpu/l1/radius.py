@@ -1,4 +1,4 @@
-"""Which radius: the schedule of a consistent method, and cross-validation over a grid.
+"""Which radius: cross-validation over a grid.
 
 Radii ascend, and the balls are nested: each fold goes on from the coefficients that it had at the
 radius before. Folds share codes and dictionary and differ in weights alone, so that the outputs of
@@ -14,65 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.data.parameters import check_integer
 from ensemble_gpu.l1.bounds import Bound, Settings
 from ensemble_gpu.l1.solver import Ball
-from ensemble_gpu.losses import (
-    CLASSIFICATION,
-    REGRESSION,
-    Absolute,
-    Exponential,
-    Hinge,
-    Huber,
-    Logistic,
-    Loss,
-    Multinomial,
-    Squared,
-    SquaredMargin,
-    TruncatedSquared,
-)
 
-# kappa ln m is consistent for the exponential loss where kappa < 1/2.
-KAPPA = 0.25
-# Losses whose slope is bounded; those whose slope grows as the radius does.
-BOUNDED = (Logistic, Multinomial, Hinge, Absolute, Huber)
-GROWING = (Squared, SquaredMargin, TruncatedSquared)
 # Radii of a grid, in units of y (classes: 1): from the first to the last, evenly in the logarithm.
 FIRST, LAST = 0.25, 128.0
 # Folds are followed to this multiple of the gap that the model is, relative to the loss of the rows
 # held out where that is larger.
 LOOSER, LOOSEST = 15.0, 0.05
-
-
-def consistent_radius(loss: str | Loss, m: int) -> float:
-    """A radius that grows with m rows so slowly that boosting in the ball is consistent.
-
-    It goes to infinity with radius |phi'(-radius)| sqrt(ln m / m) -> 0:
-
-        exponential                                          ln(m) / 4
-        logistic, hinge, and absolute or Huber in units of y (m / ln m)^(1/4)
-        squared, truncated squared                           (m / ln m)^(1/8)
-
-    Parameters
-    ----------
-    loss : str or Loss
-    m : int >= 3, rows
-    """
-    check_integer("m", m, 3)
-    given = loss
-    if isinstance(loss, str):
-        named = {**REGRESSION, **CLASSIFICATION}
-        loss = named[loss]() if loss in named else loss
-    if isinstance(loss, Exponential):
-        return KAPPA * math.log(m)
-    if isinstance(loss, BOUNDED):
-        return (m / math.log(m)) ** 0.25
-    if isinstance(loss, GROWING):
-        return (m / math.log(m)) ** 0.125
-    raise ValueError(
-        "loss must be one of 'exponential', 'logistic', 'hinge', 'squared', 'truncated_squared', "
-        f"'absolute', 'huber', for which a consistent radius is known; got {given!r}."
-    )
 
 
 def grid_of(radii: Any, unit: float) -> np.ndarray:

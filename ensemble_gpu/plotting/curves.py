@@ -198,7 +198,7 @@ def plot_margins(
     check_boosted_classifier(estimator)
     last = estimator.n_estimators_
     when = sorted({min(int(t), last) for t in rounds})
-    curves = margins(estimator, X, y, when)
+    curves = to_numpy(margins(estimator, X, y, when))
     ax = axes_or_new(ax)
     colours = (
         STEPS if len(when) <= len(STEPS) else pyplot().cm.viridis(np.linspace(0, 1, len(when)))
@@ -241,7 +241,7 @@ def plot_shape_functions(
     features : columns to draw; None: the `n_features` most important
     n_features : int
     X : rows; where given, their central 99 % set the width of a panel and their density is
-        drawn at the bottom
+        drawn below it as a histogram
     feature_names : names of all columns; None: feature_names_in_ or "feature 3"
 
     Returns
@@ -269,7 +269,7 @@ def plot_shape_functions(
     handles, labels = axes.flat[0].get_legend_handles_labels()
     if len(labels) > 1:
         figure.legend(handles, labels, loc="outside right upper", frameon=False, title="class")
-    rows = "" if X is None else "; grey: where the rows are"
+    rows = "" if X is None else "; below: histograms of the rows"
     figure.suptitle(f"Shape functions (share of the importance){rows}")
     return figure
 
@@ -311,12 +311,12 @@ def _draw_spline(ax: Any, shape: Shape, x: np.ndarray | None) -> None:
 
 
 def _draw_density(ax: Any, x: np.ndarray) -> None:
-    """A low histogram along the bottom, in coordinates of the panel."""
-    heights, edges = np.histogram(x, bins=40)
-    strip = 0.16 * heights / max(1, heights.max())
-    ax.stairs(
-        strip, edges, fill=True, color=GREY, alpha=0.3, transform=ax.get_xaxis_transform()
-    )  # fmt: skip
+    """A histogram of the rows below the panel, on the same axis."""
+    strip = ax.inset_axes((0.0, -0.3, 1.0, 0.2), sharex=ax)
+    strip.hist(x, bins=40, color=GREY, alpha=0.6)
+    strip.set_yticks([])
+    strip.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(labelbottom=False)
 
 
 def _range(thresholds: np.ndarray, x: np.ndarray | None) -> tuple[float, float]:

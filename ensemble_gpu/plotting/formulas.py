@@ -1,4 +1,4 @@
-"""Pictures of formulas: losses of the margin, impurities of two classes."""
+"""Pictures of formulas: losses of the margin and their risks, impurities of two classes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.losses import CLASSIFICATION, Loss, Margin, classification_loss
+from ensemble_gpu.losses import (
+    CLASSIFICATION,
+    Loss,
+    minimiser,
+    optimal_risk,
+    psi,
+    psi_tilde,
+    wrong_side_risk,
+)
+from ensemble_gpu.losses.risks import phi_of
 from ensemble_gpu.model.impurity import impurity
 from ensemble_gpu.plotting.axes import GREY, axes_or_new, class_colours, tidy
 
@@ -26,18 +35,112 @@ def plot_losses(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) -
     -------
     matplotlib Axes
     """
-    found = [classification_loss(loss, 2) for loss in (losses or CLASSIFICATION)]
-    for loss in found:
-        if not isinstance(loss, Margin):
-            raise TypeError(f"losses must be losses of the margin; got {loss!r}.")
-    ax = axes_or_new(ax)
     v = np.linspace(-2.0, 3.0, 501)
+    curves = [(phi.loss.name, phi(v)) for phi in map(phi_of, losses or CLASSIFICATION)]
+    ax = axes_or_new(ax)
     ax.plot(v, (v <= 0.0).astype(float), color=GREY, linestyle="--", label="error, 1[v <= 0]")
-    for loss, colour in zip(found, class_colours(max(2, len(found))), strict=False):
-        ax.plot(v, loss.value(np.ones_like(v), v), color=colour, label=loss.name)
+    _draw(ax, v, curves)
     ax.set_ylim(-0.1, 4.0)
-    ax.set_xlabel("margin v = y F(x)")
-    ax.set_ylabel("loss")
+    return _named(ax, "margin v = y F(x)", "loss", "Losses of the margin")
+
+
+def plot_risks(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) -> Any:
+    """H(eta), the least mean loss (lines), and H-(eta), that of a wrong decision (dashed).
+
+    Parameters
+    ----------
+    losses : names or losses of the margin; None: all that have a name
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    eta = np.linspace(0.0, 1.0, 401)
+    names, found = _each(losses)
+    lines = [(name, optimal_risk(one, eta)) for name, one in zip(names, found, strict=True)]
+    dashed = [("", wrong_side_risk(one, eta)) for one in found]
+    ax = axes_or_new(ax)
+    _draw(ax, eta, dashed, linestyle="--")
+    _draw(ax, eta, lines)
+    title = "Least risk H (lines) and least risk of an error H- (dashed)"
+    return _named(ax, "eta = P(y = +1 | x)", "mean loss", title)
+
+
+def plot_psi(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) -> Any:
+    """psi(t), with psi(excess error) <= excess risk (lines), and psi_tilde (dashed, where above).
+
+    Parameters
+    ----------
+    losses : names or losses of the margin; None: all that have a name
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    t = np.linspace(0.0, 1.0, 401)
+    names, found = _each(losses)
+    lines = [(name, psi(one, t)) for name, one in zip(names, found, strict=True)]
+    above = [("", psi_tilde(one, t)) for one in found]
+    dashed = [
+        (name, np.where(upper > lower + 1e-9, upper, np.nan))
+        for (name, upper), (_, lower) in zip(above, lines, strict=True)
+    ]
+    ax = axes_or_new(ax)
+    _draw(ax, t, dashed, linestyle="--")
+    _draw(ax, t, lines)
+    title = "psi: an excess error t costs an excess risk of psi(t) or more"
+    return _named(ax, "excess error t", "excess risk", title)
+
+
+def plot_minimiser(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) -> Any:
+    """a*(eta), the output with the least mean loss; it has the sign of 2 eta - 1 if calibrated.
+
+    Parameters
+    ----------
+    losses : names or losses of the margin; None: all that have a name
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    eta = np.linspace(0.0, 1.0, 401)[1:-1]
+    names, found = _each(losses)
+    lines = [(name, minimiser(one, eta)) for name, one in zip(names, found, strict=True)]
+    lines = [(name, np.where(np.isfinite(a), a, np.nan)) for name, a in lines]
+    ax = axes_or_new(ax)
+    ax.axhline(0.0, color=GREY, linewidth=0.7)
+    _draw(ax, eta, lines)
+    return _named(ax, "eta = P(y = +1 | x)", "output a*", "Outputs with the least mean loss")
+
+
+def _each(losses: Sequence[str | Loss] | None) -> tuple[list[str], list[Loss]]:
+    found = [phi_of(loss).loss for loss in losses or CLASSIFICATION]
+    return [loss.name for loss in found], found
+
+
+def _draw(
+    ax: Any,
+    x: np.ndarray,
+    curves: Sequence[tuple[str, np.ndarray]],
+    linestyle: str = "-",
+) -> None:
+    """A colour a curve; curves without a name are not in the legend.
+
+    The first are the widest, so that curves that are equal show.
+    """
+    colours = class_colours(max(2, len(curves)))
+    for i, ((name, y), colour) in enumerate(zip(curves, colours, strict=False)):
+        label, width = name or "_nolegend_", 1.4 + 0.4 * (len(curves) - 1 - i)
+        ax.plot(x, y, color=colour, linestyle=linestyle, linewidth=width, label=label)
+
+
+def _named(ax: Any, x: str, y: str, title: str) -> Any:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    ax.set_title(title)
     ax.legend(frameon=False)
     tidy(ax)
     return ax
@@ -58,11 +161,5 @@ def plot_impurities(criteria: Sequence[str] = CRITERIA, *, ax: Any = None) -> An
     p = np.linspace(0.0, 1.0, 401)
     curves = [impurity(np.stack([1.0 - p, p], axis=1), criterion) for criterion in criteria]
     ax = axes_or_new(ax)
-    for name, curve, colour in zip(criteria, curves, class_colours(max(2, len(curves))),
-                                   strict=False):  # fmt: skip
-        ax.plot(p, curve, color=colour, label=name)
-    ax.set_xlabel("share p of a class")
-    ax.set_ylabel("impurity")
-    ax.legend(frameon=False)
-    tidy(ax)
-    return ax
+    _draw(ax, p, list(zip(criteria, curves, strict=True)))
+    return _named(ax, "share p of a class", "impurity", "Impurity of a node of two classes")

@@ -236,7 +236,7 @@ ESTIMATORS: dict[str, Estimator] = {
     "AdaBoostClassifier": _estimator("boosting.adaboost", _BOOSTED, _CLASSES, {"scale_"}),
     "BoostingClassifier": _estimator("boosting.estimators", _BOOSTED, _CLASSES),
     "BoostingRegressor": _estimator("boosting.estimators", _BOOSTED),
-    "BoostingRanker": _estimator("boosting.ranker", _BOOSTED),
+    "BoostingRanker": _estimator("boosting.boosting_ranker", _BOOSTED),
     "L1BoostingClassifier": _estimator("l1.estimators", _BOOSTED, _CLASSES),
     "L1BoostingRegressor": _estimator("l1.estimators", _BOOSTED),
     "L2BoostRegressor": _estimator("smoothers.l2boost", _MODELLED),

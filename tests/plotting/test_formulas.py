@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ensemble_gpu.losses import Squared
-from ensemble_gpu.plotting import plot_impurities, plot_losses
+from ensemble_gpu.losses import Squared, minimiser, optimal_risk, psi, psi_tilde, wrong_side_risk
+from ensemble_gpu.plotting import (
+    plot_impurities,
+    plot_losses,
+    plot_minimiser,
+    plot_psi,
+    plot_risks,
+)
+from tests.losses.shapes import TILTED
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -36,6 +43,38 @@ def test_losses_are_drawn_against_the_margin():
     assert set(curves(plot_losses(["hinge"]))) == {"error, 1[v <= 0]", "hinge"}
     with pytest.raises(ValueError, match="loss must be one of"):
         plot_losses([Squared()])
+
+
+@pytest.mark.parametrize(
+    ("draw", "function", "dashed"),
+    [(plot_risks, optimal_risk, wrong_side_risk), (plot_psi, psi, psi_tilde),
+     (plot_minimiser, minimiser, None)],
+)  # fmt: skip
+def test_risks_are_drawn_by_their_functions_of_custom_losses_too(draw, function, dashed):
+    ax = draw(["squared", TILTED])
+    found = curves(ax)
+    for name, loss in (("squared", "squared"), ("tilted", TILTED)):
+        at, values = found[name]
+        np.testing.assert_array_equal(values, function(loss, at))
+    if dashed is not None:
+        (line,) = (
+            line for line in ax.get_lines() if line.get_linestyle() == "--"
+            and line.get_color() == found_colour(ax, "tilted")
+        )  # fmt: skip
+        at, values = line.get_data()
+        drawn = np.isfinite(values)
+        assert drawn.any()
+        np.testing.assert_array_equal(values[drawn], dashed(TILTED, at[drawn]))
+    assert ax.get_title()
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {"squared", "tilted"}
+    _, own = plt.subplots()
+    assert draw(ax=own) is own
+    ax.figure.canvas.draw()
+
+
+def found_colour(ax: Any, name: str) -> Any:
+    (line,) = (line for line in ax.get_lines() if line.get_label() == name)
+    return line.get_color()
 
 
 def test_impurities_are_drawn_against_the_share():

@@ -1,23 +1,16 @@
-"""What theory says about a fitted model: margins, the bound on the training error, the curves.
-
-Everything here returns host arrays, ready to print or to plot, whatever library X is of.
-"""
+"""What the rounds of a fitted classifier did to the training rows: stages, errors, their bound."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.arrays.namespace import to_numpy
-from ensemble_gpu.model.additive import AdditiveModel
-from ensemble_gpu.model.committee import CodedVoice, Committee
-from ensemble_gpu.model.derived import DerivedModel
+from ensemble_gpu.model.committee import CodedVoice
 from ensemble_gpu.model.link import VOTES
-from ensemble_gpu.model.votes import VoteModel
 
 EXPONENTIAL = ("real", "discrete", "gentle")
 
@@ -51,58 +44,6 @@ def after(estimator: Any, n_rounds: int) -> Any:
     stage.n_estimators_ = n_rounds
     stage.errors_, stage.alphas_ = estimator.errors_[:n_rounds], estimator.alphas_[:n_rounds]
     return stage
-
-
-def margins(estimator: Any, X: Any, y: Any, rounds: Sequence[int] | None = None) -> np.ndarray:
-    """Normalised margins: positive where a row is classified right, 1 at the most.
-
-        margin_i = (F_y(x_i) - max_{k != y} F_k(x_i)) / sum_t max_l (max_k v_tlk - min_k v_tlk)
-
-    v_tlk is what leaf l of round t adds to class k. Two classes have F_0 = -F and F_1 = F, which
-    makes it y_i F(x_i) / sum_t max_l |v_tl|, and for the textbook's discrete variant
-    y_i F(x_i) / sum_t |alpha_t| (Schapire, Freund, Bartlett & Lee 1998). Always in [-1, 1].
-
-    Parameters
-    ----------
-    estimator : a fitted AdaBoostClassifier, or a BoostingClassifier of stumps
-    X, y : rows and their labels (any that the estimator knows)
-    rounds : numbers of rounds after which to look; None: after the last
-
-    Returns
-    -------
-    ndarray [n], or [len(rounds), n] where `rounds` is given
-    """
-    check_boosted_classifier(estimator)
-    model = getattr(estimator, "model_", None)
-    if not isinstance(model, AdditiveModel | DerivedModel | Committee | VoteModel):
-        raise TypeError(
-            "margins need a classifier whose model_ is an AdditiveModel (stumps), a DerivedModel, "
-            "a VoteModel or a Committee; "
-            f"got {type(estimator).__name__} with model_ of type {type(model).__name__}."
-        )
-    own = _index(estimator, y)
-    if rounds is None:
-        return _margins(estimator, X, own)
-    return np.array([_margins(after(estimator, t), X, own) for t in rounds])
-
-
-def _margins(estimator: Any, X: Any, own: np.ndarray) -> np.ndarray:
-    F = _columns(estimator.decision_function(X))
-    at = np.arange(len(own))
-    mine = F[at, own]
-    F[at, own] = -np.inf
-    return (mine - F.max(axis=1)) / _largest_margin(estimator.model_)
-
-
-def _largest_margin(model: Any) -> float:
-    """The largest margin that the model's rounds allow."""
-    if isinstance(model, Committee | VoteModel):
-        return model.largest_margin or 1.0
-    values = model.rounds.values
-    spread = 2.0 * np.abs(values) if model.n_outputs == 1 else np.ptp(values, axis=1, keepdims=True)
-    constant = 2.0 * np.abs(model.intercept) if model.n_outputs == 1 else np.ptp(model.intercept)
-    total = float(spread.max(axis=(1, 2)).sum() + np.sum(constant))
-    return total if total > 0.0 else 1.0
 
 
 def training_error_bound(estimator: Any) -> np.ndarray:
@@ -181,18 +122,18 @@ def staged_errors(estimator: Any, X: Any, y: Any) -> np.ndarray:
     ndarray [n_estimators_]
     """
     check_boosted_classifier(estimator)
-    own = _index(estimator, y)
+    own = labels_of(estimator, y)
     stages = estimator.staged_decision_function(X)
-    return np.array([np.mean(_columns(F).argmax(axis=1) != own) for F in stages])
+    return np.array([np.mean(columns_of(F).argmax(axis=1) != own) for F in stages])
 
 
-def _columns(F: Any) -> np.ndarray:
+def columns_of(F: Any) -> np.ndarray:
     """A column per class on the host; equal columns mean equal probabilities."""
     F = np.array(to_numpy(F), dtype=np.float64)
     return np.stack([-F, F], axis=1) if F.ndim == 1 else F
 
 
-def _index(estimator: Any, y: Any) -> np.ndarray:
+def labels_of(estimator: Any, y: Any) -> np.ndarray:
     """Position of every label in classes_."""
     y, classes = to_numpy(y), estimator.classes_
     y = np.asarray(y)
