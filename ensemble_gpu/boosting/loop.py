@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from ensemble_gpu.boosting.strategy import InBlocks, Strategy
+from ensemble_gpu.boosting.strategy import InBlocks, Strategy, one_by_one
 from ensemble_gpu.learners.protocol import R
 
 # Called after each round with (rounds so far, the round); a text means "stop, because ...".
@@ -50,15 +50,8 @@ def boost(
 def rounds_of(strategy: Strategy[R], most: int) -> Iterator[R]:
     """Best, follow, best, ... of up to `most` rounds; the last is not followed."""
     if isinstance(strategy, InBlocks):
-        yield from strategy.rounds(most)
-        return
-    for left in range(most, 0, -1):
-        best = strategy.best()
-        if best is None:
-            return
-        yield best
-        if left > 1:
-            strategy.follow(best)
+        return strategy.rounds(most)
+    return one_by_one(strategy, most)
 
 
 class Resumed(Generic[R]):

@@ -23,7 +23,7 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.boosting import estimators, gram
-from ensemble_gpu.data.bins import PartTables, SharedBins
+from ensemble_gpu.data.bins import SharedBins
 from ensemble_gpu.estimators.reading import shared_bins
 from ensemble_gpu.estimators.threads import fits_side_by_side, threads_of
 from ensemble_gpu.selection.fitting import bins_of_folds
@@ -101,7 +101,7 @@ def test_rounds_that_are_asked_for_are_judged_for_each_candidate():
 @pytest.fixture
 def sharing(monkeypatch):
     """Tables are shared however few rows there are."""
-    monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: shared is not None)
+    monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: True)
     monkeypatch.setattr(gram, "visits_before_table", lambda codes, n_rounds: 0)
     monkeypatch.setattr(estimators, "pays", lambda model, part, n_stages: part.held is not None)
 
@@ -170,17 +170,19 @@ def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
     folds = make_folds(KFold(3), T, len(T), stratified=False)
     parts = bins_of_folds(common, folds, len(T))
     assert list(common.partition) == parts
-    alone = SharedBins(common.engine, GAPS[folds[1].train], None)
-    alone._made["gaps", 16] = common.gaps(16)
-    for partition in (common.partition, ()):
+    for partition, signs in ((common.partition, [1, 0, 1]), ((), [1])):
         common.partition = partition
-        for j in range(4):
-            found = PartTables(parts[1], 16).of(j)
-            assert [sign for _, _, sign in found] == ([1, 1] if partition else [1, -1])
-            total = sum(sign * table.astype(np.int64) for table, _, sign in found)
-            np.testing.assert_array_equal(total, alone.table(16, j))
-            rows = sum(sign * rows for _, rows, sign in found)
-            np.testing.assert_array_equal(rows, alone.codes(16).counts[0])
+        for rows, signed in (
+            (folds[1].train, parts[1].train_tables(16)), (folds[1].test, parts[1].held_tables(16))
+        ):  # fmt: skip
+            alone = SharedBins(common.engine, GAPS[rows], None)
+            alone._made["gaps", 16] = common.gaps(16)
+            for j in range(4):
+                assert signed.tables.has(j)
+                assert alone.tables(16).has(j)
+                total = np.tensordot(signed.signs, signed.tables.of(j).astype(np.int64), 1)
+                np.testing.assert_array_equal(total, alone.tables(16).of(j)[0])
+        assert parts[1].train_tables(16).signs.tolist() == signs
     bins_of_folds(common, [*folds[:2], folds[0]], len(T))
     assert len(common.partition) == 0
 
