@@ -218,8 +218,11 @@ class Gram:
         n, why = stump_rounds(sums, choice, self.rate, self.tables.by_slot, n, found)
         values, gains = found.units[:n] * quantum, found.numbers[:n, 0] * quantum * quantum
         return [
-            Stump(*place, v, self.rate, gain, trail=GramTrail(units, fall, None))
-            for place, v, gain, units, fall in zip(
+            Stump(
+                feature, last_bin, missing_leaf, v, self.rate, gain,
+                trail=GramTrail(units, fall, None),
+            )
+            for (feature, last_bin, missing_leaf), v, gain, units, fall in zip(
                 found.places[:n].tolist(), values, gains.tolist(), found.units,
                 found.numbers[:n, 1].tolist(), strict=False,
             )

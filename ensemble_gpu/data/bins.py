@@ -137,8 +137,8 @@ class PartBins:
         def fill(feature: int, part: int, out: np.ndarray) -> bool:
             known = every.has(feature) and held.has(feature)
             if known:
-                tables = (tables.of(feature)[part] for tables in (every, held))
-                np.subtract(*tables, out=out, dtype=out.dtype)
+                whole, without = every.of(feature)[part], held.of(feature)[part]
+                np.subtract(whole, without, out=out, dtype=out.dtype)
             return known
 
         codes = bins.codes(max_bins)

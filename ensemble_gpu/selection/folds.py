@@ -21,6 +21,7 @@ from ensemble_gpu.selection.judging import (
     outcomes,
     outcomes_of_each,
     squares_from_tables,
+    squares_in_training,
     values,
 )
 from ensemble_gpu.selection.result import CrossValidation
@@ -124,7 +125,7 @@ class Judging:
             model = found.models[b]
             with on_one_thread([model], alone):
                 stages = _stages([found.rounds], model)
-                return next(outcomes(model, self.tests[b], stages))[0]
+                return next(outcomes(model, self.tests[b], stages)).prediction
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
         for b, prediction in enumerate(fits_side_by_side(predicted, calls, threads)):
@@ -241,6 +242,11 @@ def _at_each(
     """Metrics after each of the numbers of rounds, in one pass."""
     order = sorted({n for n in rounds if n is not None})
     keys: list[int | None] = [*order] or [None]
-    passed = outcomes(model, rows, _stages(order, model))
-    found = {n: values(judged, outcome, rows) for n, outcome in zip(keys, passed, strict=True)}
+    stages = _stages(order, model)
+    squares = squares_in_training(model, rows, judged, stages)
+    if squares is not None:
+        passed: Iterable[list[float]] = squares.tolist()
+    else:
+        passed = (values(judged, outcome, rows) for outcome in outcomes(model, rows, stages))
+    found = dict(zip(keys, passed, strict=True))
     return [found[n] for n in rounds]

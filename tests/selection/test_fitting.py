@@ -165,6 +165,23 @@ def test_held_out_errors_from_tables_are_those_of_predictions(sharing, monkeypat
     assert (tables.scores["mse"] != staged.scores["mse"]).any()  # another way of adding up
 
 
+def test_squares_in_training_are_those_of_predictions(monkeypatch):
+    given = {"metrics": ["rmse", "mse"], "cv": 2, "return_apparent": True}
+    kept = [cross_validate(L2, GAPS, T, rounds=rounds, **given) for rounds in (None, [5, 30])]
+    monkeypatch.setattr(BoostingRegressor, "_training_squares", lambda self: None)
+    staged = [cross_validate(L2, GAPS, T, rounds=rounds, **given) for rounds in (None, [5, 30])]
+    for ours, theirs in zip(kept, staged, strict=True):
+        for name in ("rmse", "mse"):
+            np.testing.assert_allclose(ours.apparent[name], theirs.apparent[name], rtol=1e-9)
+            assert (ours.apparent[name] != theirs.apparent[name]).any()
+
+
+def test_squares_of_other_rows_than_those_of_the_fit_are_not_taken_for_theirs():
+    for other in ({"early_stopping": True}, {"n_bags": 2}, {"loss": "huber"}):
+        assert clone(L2).set_params(**other).fit(X, T)._training_squares() is None
+    assert len(clone(L2).fit(X, T)._training_squares()) == 30
+
+
 def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
     common = shared_bins(clone(L2), GAPS, T, None)
     folds = make_folds(KFold(3), T, len(T), stratified=False)
