@@ -106,6 +106,11 @@ class Held:
     def X(self) -> Any:
         return self.all_X if self.at is None else take_rows(self.all_X, self.at)
 
+    @property
+    def stand_in(self) -> Any:
+        """As many rows of the same kind, without a copy: for fits that look at no value."""
+        return self.all_X[: self.n, ...]
+
     def take(self, at: np.ndarray) -> Held:
         y, weights = (take_rows(part, at) for part in (self.y, self.weights))
         target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))

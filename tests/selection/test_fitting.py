@@ -123,6 +123,13 @@ def test_tables_of_all_rows_minus_the_folds_give_the_model_of_its_rows(sharing, 
 
 GIVEN_BINS = {
     "AdaBoost": (AdaBoostClassifier(n_estimators=9), Y, None),
+    "AdaBoost, weights": (PLAIN, Y, W),
+    "L2Boost": (L2, T, None),
+    "logistic stumps": (
+        BoostingClassifier(n_estimators=5, max_depth=1, early_stopping=False), Y, W
+    ),
+    "drawn features": (clone(L2).set_params(max_features=0.5), T, None),
+    "stumps of many rows": (clone(L2).set_params(min_samples_leaf=30), T, None),
     "three classes, early stopping, weights": (
         AdaBoostClassifier(n_estimators=9, early_stopping=True, random_state=0), Y + (T > 2), W
     ),
@@ -142,6 +149,21 @@ def test_a_fold_is_the_fit_to_its_rows_given_the_bins(sharing, case):
         with alone._sharing(common):
             alone.fit(GAPS[train], y[train], None if w is None else w[train])
         assert model.model_.fingerprint() == alone.model_.fingerprint()
+
+
+def test_fits_that_look_at_codes_alone_take_no_rows():
+    for case, alone in {"AdaBoost": False, "AdaBoost, weights": True, "L2Boost": True,
+                        "logistic stumps": True, "drawn features": True, "drawn rows": False,
+                        "trees": False, "bags of L2Boost": False, "stumps of many rows": False,
+                        "three classes, early stopping, weights": False}.items():  # fmt: skip
+        assert GIVEN_BINS[case][0]._reads_codes_alone() == alone
+    for more in (
+        {"warm_start": True},
+        {"categorical_features": np.arange(2)},
+        {"early_stopping": "auto"},
+    ):
+        assert not clone(L2).set_params(**more)._reads_codes_alone()
+    assert not RandomForestClassifier()._reads_codes_alone()
 
 
 def test_a_sparse_matrix_is_as_its_dense_copy():
