@@ -118,8 +118,6 @@ class Judging:
         """Mean prediction of every row by the models that have not seen it."""
         held, where = self.held, self.held.where
         xp = where.xp
-        shape = (held.n,) if n_outputs is None else (held.n, n_outputs)
-        total, times = where.zeros(shape, xp.float64), np.zeros(held.n)
 
         def predicted(b: int, alone: bool) -> Any:
             model = found.models[b]
@@ -128,16 +126,34 @@ class Judging:
                 return next(outcomes(model, self.tests[b], stages)).prediction
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
-        for b, prediction in enumerate(fits_side_by_side(predicted, calls, threads)):
-            fold = self.folds[b]
-            # rows that are not in the fold take the row of zeros at the end
-            place = np.full(held.n, len(fold.test), dtype=np.int64)
-            place[fold.test] = np.arange(len(fold.test))
-            padded = xp.concat([prediction, xp.zeros_like(prediction[:1, ...])])
-            total = total + xp.take(padded, where.put(place), axis=0)
-            times[fold.test] += 1.0
-        count = where.put(np.where(times > 0, times, np.nan))
-        return held.home.hand_over(total / (count if n_outputs is None else count[:, None]))
+        parts = list(fits_side_by_side(predicted, calls, threads))
+        padded = xp.concat([*parts, xp.zeros_like(parts[0][:1, ...])])
+        places, times = _places([fold.test for fold in self.folds], held.n)
+        taken = [xp.take(padded, where.put(place), axis=0) for place in places]
+        total = sum(taken[1:], start=taken[0])
+        if (times != 1).any():
+            count = where.put(np.where(times > 0, times, np.nan))
+            total = total / (count if n_outputs is None else count[:, None])
+        return held.home.hand_over(total)
+
+
+def _places(tests: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of n rows is among all tests, one after the other: the first time that it is in
+    one, the second, ... (at the end: no more). And how often it is.
+    """
+    times = np.zeros(n, dtype=np.int64)
+    end, start = sum(map(len, tests)), 0
+    layers = [np.full(n, end)]
+    for test in tests:
+        if times[test].max() == len(layers):
+            layers.append(np.full(n, end))
+        places = np.arange(start, start + len(test))
+        for k, layer in enumerate(layers):
+            own = times[test] == k
+            layer[test[own]] = places[own]
+        times[test] += 1
+        start += len(test)
+    return np.stack(layers), times
 
 
 def judged_families(
