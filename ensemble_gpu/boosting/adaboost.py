@@ -252,6 +252,9 @@ class AdaBoostClassifier(BoostedClassifier):
             )
         super()._check_parameters()
 
+    def _reads_codes_alone(self) -> bool:
+        return super()._reads_codes_alone() and not self._calibrates
+
     @property
     def _calibrates(self) -> bool:
         return self.estimator is None if self.calibrate is None else bool(self.calibrate)

@@ -39,6 +39,7 @@ from ensemble_gpu.losses import (
     Poisson,
     Quantile,
     Quantiles,
+    Squared,
     classification_loss,
     regression_loss,
 )
@@ -406,6 +407,13 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         if self.link_ != IDENTITY or not isinstance(model, AdditiveModel):
             return None
         return mean_squares(model, part, max_bins, y) if pays(model, part, n_stages) else None
+
+    def _training_squares(self) -> np.ndarray | None:
+        """Mean squared errors of the rows of `fit` after each round, where it has kept them."""
+        squared = isinstance(self._resolved_loss(), Squared)
+        whole = self.n_bags == 1 and not self._stops_early
+        kept = self.history_.training
+        return kept if squared and whole and len(kept) == self.n_estimators_ else None
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 of the predictions; of several quantiles 1 - L / L_0.

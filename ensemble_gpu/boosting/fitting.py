@@ -213,6 +213,12 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         """Whether a later fit may go on from this one."""
         return self.warm_start or bool(checkpoints_of(self.callbacks))
 
+    def _reads_codes_alone(self) -> bool:
+        """Rows are not drawn, kept for later fits, or held out, and no feature is a category."""
+        plain = self.early_stopping is False and not (self._keeps_run or self._needs_queries)
+        numbers = isinstance(getattr(self, "categorical_features", None), str | None)
+        return plain and numbers and getattr(self, "estimator", None) is None
+
     def _contained(self) -> tuple[str, ...]:
         """Fewer rounds are the first of more, where nothing else follows from their number."""
         plain = self.early_stopping is False and not (self.callbacks or self.warm_start)

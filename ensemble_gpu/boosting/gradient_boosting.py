@@ -328,6 +328,11 @@ class GradientBoosting(BoostedEstimator):
     def _defaults(self) -> Defaults:
         return DEFAULTS
 
+    def _reads_codes_alone(self) -> bool:
+        """Stumps of all rows: trees have codes of their own."""
+        every = self.n_bags == 1 and self.subsample in (None, 1.0)
+        return super()._reads_codes_alone() and every and self._size(self._restraint()).stump
+
     def _restraint(self, weight: float = 1.0) -> Restraint:
         """As given; where nothing is, that of stumps, or of trees for rows of this weight."""
         stumps = self.estimator is not None or splits_once(self.max_depth, self.max_leaf_nodes)

@@ -11,20 +11,33 @@ With the counts of pairs of codes, summed along j's codes, C_jl is one row of a 
 O(p bins). The table of a feature is made when the feature is chosen, as long as all tables fit
 MEMORY bytes and it is worth what it costs; for a stump on a feature without one C_jl is added up
 over the rows of its smaller leaf instead. Both are exact, so the model is the same, and no residual
-is ever stored. Counts can be subtracted: a fold's table is that of all rows minus that of the rows
-held out (data/bins.py: PartTables).
+is ever stored. Counts can be added: a fold's table is the sum of what the other folds hold out
+(data/bins.py: PartBins). Where features are not drawn, many rounds are one call.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ensemble_gpu.data.bins import PartTables
-from ensemble_gpu.kernels.host.gram import accumulate, leaf_units, subtract
+from ensemble_gpu.boosting.blocks import BlockSize
+from ensemble_gpu.boosting.strategy import one_by_one
+from ensemble_gpu.data.bins import ONE, PartTables
+from ensemble_gpu.data.pair_tables import SignedTables, counted, rows_by_code
+from ensemble_gpu.kernels.host.gram import (
+    NO_SPLIT,
+    TOO_SMALL,
+    Choice,
+    Found,
+    Sums,
+    leaf_units,
+    stump_rounds,
+    subtract,
+)
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT, Codes, Engine
 from ensemble_gpu.learners.stump import Stump, StumpSearch
 
@@ -37,6 +50,10 @@ WEIGHT_BITS = 36
 TABLE_CELL, PAIR, ROW_CELL, ROUND = 1.0, 0.55, 0.13, 12_000.0
 # Bytes for tables.
 MEMORY = 2**30
+REASONS = {
+    NO_SPLIT: "no stump lowers the loss any further",
+    TOO_SMALL: "what is left of the residuals is below their resolution",
+}
 
 
 @dataclass(frozen=True)
@@ -87,11 +104,9 @@ def visits_before_table(codes: Codes, n_rounds: int) -> int:
     return 0 if n_rounds * visit > p * table else int(table / visit)
 
 
-def sharing_pays(codes: Codes, shared: PartTables | None) -> bool:
+def sharing_pays(codes: Codes, shared: PartTables) -> bool:
     """Whether to count the held-out rows for each table costs less than to count these rows."""
-    return shared is not None and PAIR * (codes.n_rows - shared.n_held) > 2.0 * TABLE_CELL * (
-        codes.width * codes.width
-    )
+    return PAIR * (codes.n_rows - shared.n_held) > 2.0 * TABLE_CELL * (codes.width * codes.width)
 
 
 def _nearest(a: int, b: int) -> int:
@@ -121,7 +136,6 @@ class Gram:
         shared: PartTables | None = None,
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
-        self.shared = shared if sharing_pays(codes, shared) else None
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
         self.wait = visits_before_table(codes, n_rounds)
         self.intercept = targets.intercept
@@ -130,24 +144,28 @@ class Gram:
         weighted = r if w is None else r * w[None, :]
         self.S = np.ascontiguousarray(engine.sums(codes, weighted))
         self.W = np.ascontiguousarray(
-            codes.counts.sum(axis=0) if w is None else engine.sums(codes, w[None, :])[0]
+            rows_by_code(codes) if w is None else engine.sums(codes, w[None, :])[0]
         )
         self.H = np.repeat(self.W[None], len(self.S), axis=0)
         squares = xp.astype(r, xp.float64) * xp.astype(weighted, xp.float64)
         self.squares = [float(xp.sum(squares)), float(targets.total_weight)]
-        self.tables: dict[int, np.ndarray] = {}
+        if shared is not None and sharing_pays(codes, shared):
+            self.tables = shared.signed()
+        else:
+            self.tables = SignedTables(counted(engine, [codes], w, memory=MEMORY), ONE)
         self.visits = np.zeros(codes.n_features, dtype=np.int64)
+        self.block = BlockSize()
         self.reason = ""
 
     def best(self) -> Stump | None:
         split = self.search.best(self.S, self.H, [])
         if split is None:
-            self.reason = "no stump lowers the loss any further"
+            self.reason = REASONS[NO_SPLIT]
             return None
         units = np.empty_like(split.S)
         fall = leaf_units(split.c, self.rate, split.S, split.H, units)
         if not units.any():
-            self.reason = "what is left of the residuals is below their resolution"
+            self.reason = REASONS[TOO_SMALL]
             return None
         missing_leaf = self.search.missing_leaf(split)
         gain = split.gain * self.quantum * self.quantum
@@ -159,33 +177,64 @@ class Gram:
     def follow(self, stump: Stump) -> None:
         j, trail = stump.feature, stump.trail
         values = trail.units[:, [LEFT, RIGHT, stump.missing_leaf]]
-        self.visits[j] += 1
-        self.squares[0] -= trail.fall
+        self._note(stump)
         missing = bool(self.search.has_missing[j])
-        tabled = self.visits[j] > self.wait
-        if tabled and self.shared is None and j not in self.tables:
-            self._make_table(j)
-        if tabled and self.shared is not None:
-            for table, rows, sign in self.shared.of(j):
-                subtract(self.S, rows, table, stump.bin, missing, sign * values)
-        elif j in self.tables:
-            subtract(self.S, self.W, self.tables[j], stump.bin, missing, values)
+        tables, signs = self.tables
+        if self.visits[j] > self.wait and tables.has(j):
+            subtract(self.S, self.W, tables.of(j), signs, stump.bin, missing, values)
         else:
-            subtract(self.S, self.W, self._leaf_sums(j, stump.bin, missing), 0, missing, values)
+            leaves = self._leaf_sums(j, stump.bin, missing)[None]
+            subtract(self.S, self.W, leaves, ONE, 0, missing, values)
         self.search.restore(trail.random_state)
+
+    def rounds(self, most: int) -> Iterator[Stump]:
+        """Best, follow, best, ... of up to `most` rounds, which are found some at a time."""
+        if self.search.draws:
+            yield from one_by_one(self, most)
+            return
+        while most > 0:
+            with self.block.timed():
+                found, why = self._find(min(self.block.rounds, most))
+            most -= len(found)
+            for stump in found[:-1]:
+                yield stump
+                self._note(stump)
+            yield from found[-1:]
+            if why:
+                self.reason = REASONS[why]
+                return
+            if most > 0:
+                self.follow(found[-1])
+
+    def _find(self, n: int) -> tuple[list[Stump], int]:
+        """Up to n rounds, of which all but the last are followed; and why they ended."""
+        search, quantum = self.search, self.quantum
+        constraints, found = search.constraints, Found.room(n, len(self.S))
+        choice = Choice(
+            search.n_thresholds, constraints.learn_missing, constraints.votes, constraints.signs,
+            search.has_missing, search.rows_up_to,
+        )  # fmt: skip
+        sums = Sums(self.S, self.H, self.W)
+        n, why = stump_rounds(sums, choice, self.rate, self.tables.by_slot, n, found)
+        values, gains = found.units[:n] * quantum, found.numbers[:n, 0] * quantum * quantum
+        return [
+            Stump(
+                feature, last_bin, missing_leaf, v, self.rate, gain,
+                trail=GramTrail(units, fall, None),
+            )
+            for (feature, last_bin, missing_leaf), v, gain, units, fall in zip(
+                found.places[:n].tolist(), values, gains.tolist(), found.units,
+                found.numbers[:n, 1].tolist(), strict=False,
+            )
+        ], why  # fmt: skip
+
+    def _note(self, stump: Stump) -> None:
+        self.visits[stump.feature] += 1
+        self.squares[0] -= stump.trail.fall
 
     def training_loss(self, stump: Stump) -> float:
         left = self.squares[0] - stump.trail.fall
         return left / self.squares[1] * self.quantum * self.quantum
-
-    def _make_table(self, j: int) -> None:
-        width, p = self.codes.width, self.codes.n_features
-        size = width * p * width * (4 if self.weights is None else 8)
-        if size * (len(self.tables) + 1) > MEMORY or self.codes.n_rows >= 2**31:
-            return
-        table = np.ascontiguousarray(self.engine.pair_counts(self.codes, j, self.weights))
-        accumulate(table)
-        self.tables[j] = table
 
     def _leaf_sums(self, j: int, last_bin: int, missing: bool) -> np.ndarray:
         """C_jl of the left leaf and of missing values, [2, feature, code], from the rows."""

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.boosting.gram import MEMORY, PAIR, ROUND, TABLE_CELL, integer_targets
-from ensemble_gpu.data.bins import PartBins, rows_by_code
+from ensemble_gpu.boosting.gram import PAIR, ROUND, TABLE_CELL, integer_targets
+from ensemble_gpu.data.bins import PartBins
+from ensemble_gpu.data.pair_tables import rows_by_code
 from ensemble_gpu.kernels.edges import edges_of
-from ensemble_gpu.kernels.host.gram import subtract
+from ensemble_gpu.kernels.host.gram import StumpsByCode, squares_left
 from ensemble_gpu.kernels.protocol import LEFT, RIGHT
 from ensemble_gpu.model.additive import AdditiveModel
 
@@ -46,31 +47,32 @@ def mean_squares(
     """
     rounds, engine = model.rounds, part.bins.engine
     codes = part.held_codes(max_bins)
-    width, p = codes.width, codes.n_features
+    width = codes.width
     used = np.unique(rounds.feature).tolist()
-    if model.n_outputs != 1 or model.ends is not None or len(used) * 4 * width * width * p > MEMORY:
+    if model.n_outputs != 1 or model.ends is not None:
         return None
     targets = integer_targets(engine.adopt(y)[None, :], None, engine)
     W = rows_by_code(codes)
     off = float(targets.intercept[0] - model.intercept[0])
     S = engine.sums(codes, targets.residuals)[:1] * targets.quantum + off * W
     r = engine.where.host(targets.residuals)[0] * targets.quantum + off
-    left, errors = float(np.sum(r * r)), np.empty(len(rounds))
-    tables = {j: part.held_table(max_bins, j) for j in used}
-    edges = edges_of(part.gaps(max_bins))
-    for t, (j, threshold, missing_leaf) in enumerate(
-        zip(rounds.feature.tolist(), rounds.threshold.tolist(), rounds.missing_leaf.tolist(),
-            strict=True)
-    ):  # fmt: skip
-        last = min(int(np.searchsorted(edges[j], threshold)), width - 2)
-        v = rounds.values[t][:, [LEFT, RIGHT, missing_leaf]]
-        of_leaf, weight = _by_leaf(S[0, j], last), _by_leaf(W[j], last)
-        left -= float((v[0] * (2.0 * of_leaf - v[0] * weight)).sum())
-        errors[t] = left / codes.n_rows
-        subtract(S, W, tables[j], last, bool(W[j, -1]), v)
-    return np.maximum(errors, 0.0)
+    left = float(np.sum(r * r))
+    held = part.held_tables(max_bins)
+    if not all(held.tables.has(j) for j in used):
+        return None
+    errors = np.empty(len(rounds))
+    squares_left(S, W, held.by_slot, _by_code(model, part.gaps(max_bins), width), left, errors)
+    return np.maximum(errors / codes.n_rows, 0.0)
 
 
-def _by_leaf(sums: np.ndarray, last: int) -> np.ndarray:
-    """Sums over the codes of the left leaf, of the right one, and of missing values."""
-    return np.array([sums[: last + 1].sum(), sums[last + 1 : -1].sum(), sums[-1]])
+def _by_code(model: AdditiveModel, gaps: list[np.ndarray], width: int) -> StumpsByCode:
+    """The rounds with codes in place of thresholds."""
+    rounds, edges = model.rounds, edges_of(gaps)
+    last = np.empty(len(rounds), dtype=np.int64)
+    for j in np.unique(rounds.feature).tolist():
+        own = rounds.feature == j
+        last[own] = np.searchsorted(edges[j], rounds.threshold[own])
+    values = np.empty((len(rounds), 1, 3))
+    values[:, :, :2] = rounds.values[:, :, [LEFT, RIGHT]]
+    values[:, 0, 2] = rounds.values[np.arange(len(rounds)), 0, rounds.missing_leaf]
+    return StumpsByCode(rounds.feature, np.minimum(last, width - 2), values)

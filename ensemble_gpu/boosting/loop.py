@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ensemble_gpu.boosting.strategy import InBlocks, Strategy
+from ensemble_gpu.boosting.strategy import InBlocks, Strategy, one_by_one
 from ensemble_gpu.learners.protocol import R
 
 # Called after each round with (rounds so far, the round); a text means "stop, because ...".
@@ -52,15 +52,8 @@ def boost(
 def rounds_of(strategy: Strategy[R], most: int) -> Iterator[R]:
     """Best, follow, best, ... of up to `most` rounds; the last is not followed."""
     if isinstance(strategy, InBlocks):
-        yield from strategy.rounds(most)
-        return
-    for left in range(most, 0, -1):
-        best = strategy.best()
-        if best is None:
-            return
-        yield best
-        if left > 1:
-            strategy.follow(best)
+        return strategy.rounds(most)
+    return one_by_one(strategy, most)
 
 
 class Resumed(Generic[R]):

@@ -6,18 +6,13 @@ does in one call for many rounds. The stumps, and the bits of their values, are 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
+from ensemble_gpu.boosting.blocks import BlockSize
 from ensemble_gpu.boosting.rescale import WeightTrail, reason_for
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
 from ensemble_gpu.kernels.stump_rounds import NO_SPLIT, StumpRecords, StumpRounds
 from ensemble_gpu.learners.stump import Stump
-
-# A call runs at most about as long: so long a fit cannot be interrupted, and so much work may be
-# lost where it is stopped.
-BLOCK_SECONDS = 0.01
-FIRST_BLOCK = 8
 
 
 class RescaleRounds:
@@ -28,7 +23,7 @@ class RescaleRounds:
 
     def __init__(self, run: StumpRounds, rule: AdaBoostRule, loss: float = 1.0) -> None:
         self.run, self.rule, self.loss = run, rule, loss
-        self.block = FIRST_BLOCK
+        self.block = BlockSize()
         self.pending: Stump | None = None
         self.reason = ""
 
@@ -49,9 +44,9 @@ class RescaleRounds:
     def rounds(self, most: int) -> Iterator[Stump]:
         """Best, follow, best, ... of up to `most` rounds, which are found some at a time."""
         while most > 0:
-            asked, start = min(self.block, most), time.perf_counter()
-            found = self._find(asked)
-            self._pace(time.perf_counter() - start)
+            asked = min(self.block.rounds, most)
+            with self.block.timed():
+                found = self._find(asked)
             most -= len(found)
             for stump in found:
                 yield stump
@@ -59,10 +54,6 @@ class RescaleRounds:
             if len(found) < asked:
                 return
             self.pending = found[-1]
-
-    def _pace(self, seconds: float) -> None:
-        self.block = 2 * self.block if seconds < 0.5 * BLOCK_SECONDS else self.block
-        self.block = max(1, self.block // 2) if seconds > BLOCK_SECONDS else self.block
 
     def _find(self, n: int) -> list[Stump]:
         """Follow what is pending, and find n rounds; fewer where the last is the end."""

@@ -51,6 +51,17 @@ class InBlocks(Strategy[R], Protocol):
         ...
 
 
+def one_by_one(strategy: Strategy[R], most: int) -> Iterator[R]:
+    """Best, follow, best, ... of up to `most` rounds; the last is not followed."""
+    for left in range(most, 0, -1):
+        best = strategy.best()
+        if best is None:
+            return
+        yield best
+        if left > 1:
+            strategy.follow(best)
+
+
 # Of validation rows: (F, target, weights) to a number.
 MeanLoss = Callable[[Any, Any, Any], float]
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.data.matrix import BinnedMatrix, gaps_of
+from ensemble_gpu.data.pair_tables import PairTables, SignedTables, count_type, counted
 from ensemble_gpu.kernels.edges import edges_of
-from ensemble_gpu.kernels.host.gram import accumulate
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
 
-# Bytes of tables that are kept for the fits to come.
-MEMORY = 2**30
+ONE = np.ones(1, dtype=np.int64)
 
 
 class SharedBins:
@@ -31,7 +30,7 @@ class SharedBins:
         self.partition: Sequence[PartBins] = ()
         self._made: dict[Any, Any] = {}
         self._locks: dict[Any, Lock] = {}
-        self._lock, self._left = Lock(), MEMORY
+        self._lock = Lock()
 
     def gaps(self, max_bins: int | None) -> list[np.ndarray]:
         """A feature each [2, edges]: the values below and above its edges."""
@@ -52,27 +51,27 @@ class SharedBins:
 
         return self.once(("codes", max_bins), made)
 
-    def table(self, max_bins: int | None, feature: int) -> np.ndarray:
-        """Rows with a code up to c in `feature` and code b in f, [c, f, b]; of all rows."""
+    def tables(self, max_bins: int | None) -> PairTables:
+        """Tables of pairs of codes of all rows."""
+        return self.once(("tables", max_bins), lambda: counted(self.engine, [self.codes(max_bins)]))
 
-        def made() -> np.ndarray:
-            return cumulated(self.engine, self.codes(max_bins), feature)
+    def tables_of_parts(self, max_bins: int | None) -> PairTables:
+        """The same of what each part of the partition holds out."""
 
-        return self.once(("table", max_bins, feature), made)
+        def made() -> PairTables:
+            kind = count_type(self.codes(max_bins))
+            codes = [part.held_codes(max_bins) for part in self.partition]
+            return counted(self.engine, codes, dtype=kind)
+
+        return self.once(("tables of parts", max_bins), made)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once; made again where tables have taken all of the memory."""
+        """What `make` gives, made once."""
         with self._lock:
             lock = self._locks.setdefault(key, Lock())
         with lock:
             if key not in self._made:
-                made = make()
-                size = made.nbytes if isinstance(made, np.ndarray) else 0
-                with self._lock:
-                    if size > self._left:
-                        return made
-                    self._left -= size
-                    self._made[key] = made
+                self._made[key] = make()
             return self._made[key]
 
 
@@ -96,7 +95,10 @@ class PartBins:
         where, gaps = engine.where, self.gaps(max_bins)
         rows = where.put(self.train)
         rows = rows if order is None else where.xp.take(rows, engine.adopt(order))
-        codes = engine.take(self.bins.codes(max_bins), rows, layout)
+        every, counts = self.bins.codes(max_bins), None
+        if self.held is not None and order is None:  # and so of one range
+            counts = every.counts - self.held_codes(max_bins).counts
+        codes = engine.take(every, rows, layout, counts)
         return BinnedMatrix(codes, edges_of(gaps), gaps)
 
     def held_codes(self, max_bins: int | None) -> Codes:
@@ -110,73 +112,60 @@ class PartBins:
 
         return bins.once(("codes", max_bins, self), made)
 
-    def held_table(self, max_bins: int | None, feature: int) -> np.ndarray:
-        """`SharedBins.table` of the rows that are held out."""
+    def held_tables(self, max_bins: int | None) -> SignedTables:
+        """Tables of pairs of codes of the rows that are held out."""
+        bins = self.bins
+        if self in bins.partition:
+            return SignedTables(bins.tables_of_parts(max_bins), self._among(bins.partition))
 
-        def made() -> np.ndarray:
-            return cumulated(self.bins.engine, self.held_codes(max_bins), feature)
+        def made() -> PairTables:
+            return counted(bins.engine, [self.held_codes(max_bins)])
 
-        return self.bins.once(("table", max_bins, feature, self), made)
+        return SignedTables(bins.once(("tables", max_bins, self), made), ONE)
 
-    def counted(self, max_bins: int | None, feature: int, sign: int) -> Counted:
-        """The same, to be added (1) or subtracted (-1)."""
-        codes = self.held_codes(max_bins)
-        return Counted(self.held_table(max_bins, feature), rows_by_code(codes), sign)
+    def train_tables(self, max_bins: int | None) -> SignedTables:
+        """The same of the rows that are trained on.
 
+        They are the sum of what the other parts of a partition hold out, or those of all rows minus
+        those of the rows held out: integers, so they are exactly what the rows themselves give.
+        """
+        bins = self.bins
+        if self in bins.partition:
+            return SignedTables(bins.tables_of_parts(max_bins), 1 - self._among(bins.partition))
+        every, held = bins.tables(max_bins), self.held_tables(max_bins).tables
 
-class Counted(NamedTuple):
-    """A table of pairs of codes, the rows with each code [f, b], and whether they count or not."""
+        def fill(feature: int, part: int, out: np.ndarray) -> bool:
+            known = every.has(feature) and held.has(feature)
+            if known:
+                whole, without = every.of(feature)[part], held.of(feature)[part]
+                np.subtract(whole, without, out=out, dtype=out.dtype)
+            return known
 
-    table: np.ndarray
-    rows: np.ndarray
-    sign: int
+        codes = bins.codes(max_bins)
+        shape = 1, codes.n_features, codes.width
+        return SignedTables(PairTables(fill, shape, every.space.dtype), ONE)
+
+    def _among(self, partition: Sequence[PartBins]) -> np.ndarray:
+        """1 for this part, 0 for the others."""
+        return np.array([int(part is self) for part in partition])
 
 
 @dataclass(frozen=True)
 class PartTables:
-    """Pairs of codes of the training rows of a part; for one fit, which keeps what it uses.
-
-    They are those of all rows minus those of the rows held out, or the sum of what the other parts
-    of a partition hold out: integers, so they are exactly what the rows themselves would give.
-    """
+    """Tables of pairs of codes for a fit to the training rows of a part."""
 
     part: PartBins
     max_bins: int | None
-    known: dict[int, list[Counted]] = field(default_factory=dict)
 
     @property
     def n_held(self) -> int:
         assert self.part.held is not None
         return len(self.part.held)
 
-    def of(self, feature: int) -> list[Counted]:
-        """The tables of a feature that add up to that of the training rows."""
-        if feature not in self.known:
-            part, bins, m = self.part, self.part.bins, self.max_bins
-            if part in bins.partition:
-                found = [other.counted(m, feature, 1) for other in bins.partition if other != part]
-            else:
-                every = Counted(bins.table(m, feature), rows_by_code(bins.codes(m)), 1)
-                found = [every, part.counted(m, feature, -1)]
-            self.known[feature] = found
-        return self.known[feature]
+    def signed(self) -> SignedTables:
+        return self.part.train_tables(self.max_bins)
 
 
 def one_range(n: int) -> Layout:
     """n rows of one class."""
     return Layout(np.array([0, n]), np.zeros((1, 1), dtype=np.int64))
-
-
-def rows_by_code(codes: Codes) -> np.ndarray:
-    """Rows with each code of each feature."""
-    return np.ascontiguousarray(codes.counts.sum(axis=0))
-
-
-def cumulated(engine: Engine, codes: Codes, feature: int) -> np.ndarray:
-    """Counts of pairs of codes, summed along the codes of `feature` but for missing values.
-
-    A cell counts no more rows than have its second code: 16 bits mostly hold it.
-    """
-    table = np.ascontiguousarray(engine.pair_counts(codes, feature, None))
-    accumulate(table)
-    return table.astype(np.uint16) if rows_by_code(codes).max() < 2**16 else table

@@ -74,6 +74,10 @@ class ArrayEstimator(Saved, BaseEstimator):
         finally:
             del self._bins
 
+    def _reads_codes_alone(self) -> bool:
+        """Whether a fit that is given the codes of its rows (PartBins) looks at no value of X."""
+        return False
+
     def _contained(self) -> tuple[str, ...]:
         """Parameters of which one fit contains all values, with the others as they are."""
         return ()

@@ -284,10 +284,13 @@ class Engine(TreeEngine, Protocol):
         """
         ...
 
-    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+    def take(
+        self, codes: Codes, rows: Any, layout: Layout, counts: np.ndarray | None = None
+    ) -> Codes:
         """The codes of the rows at the positions given, in that order, with counts per class.
 
-        They are those that `encode` gives; `codes` were made with a layout.
+        They are those that `encode` gives; `codes` were made with a layout. Counts that are known
+        (None: they are not) need not be counted.
         """
         ...
 

@@ -6,7 +6,9 @@ rounded once. Equal scores are one group, whatever their order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,23 +77,30 @@ def areas(positive: Any, scores: Any, weights: Any | None, where: Where) -> np.n
     Of every vector of `scores` [M, n], float64; None where rows of a kind are missing.
     """
     xp = where.xp
-    plus, minus = _weights(positive, weights, where)
-    total = (xp.sum(plus), xp.sum(minus))
-    n_plus, n_minus = map(float if weights is not None else int, total)
-    if n_plus == 0 or n_minus == 0:
-        return None
     if where.kind == HOST and weights is None:
-        twice = _compiled(positive, scores, int(n_plus))
-    else:
+        n_plus = int(np.count_nonzero(positive))
+        return _shares(n_plus, len(positive) - n_plus, partial(_compiled, positive, scores, n_plus))
+    plus, minus = _weights(positive, weights, where)
+    number = int if weights is None else float
+
+    def in_blocks() -> list[Any]:
         block = max(1, BLOCK // scores.shape[1])
-        twice = [
+        return [
             value
             for start in range(0, scores.shape[0], block)
             for value in _twice(
                 plus, minus, scores[start : min(start + block, scores.shape[0]), :], where
             )
         ]
-    return np.array([value / (2 * n_plus * n_minus) for value in twice])
+
+    return _shares(number(xp.sum(plus)), number(xp.sum(minus)), in_blocks)
+
+
+def _shares(n_plus: Any, n_minus: Any, twice: Callable[[], list[Any]]) -> np.ndarray | None:
+    """Half of `twice` for each pair; None where there is none."""
+    if n_plus == 0 or n_minus == 0:
+        return None
+    return np.array([value / (2 * n_plus * n_minus) for value in twice()])
 
 
 def _compiled(positive: np.ndarray, scores: np.ndarray, n_positive: int) -> list[int]:

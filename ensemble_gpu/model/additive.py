@@ -9,7 +9,7 @@ look-up per used feature.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +26,9 @@ from ensemble_gpu.kernels.tables import PackedTables
 from ensemble_gpu.model.base import Model, canonical_bytes, check_array, check_length, check_range
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
+
+# Stages that are evaluated together, and the numbers that they may hold at a time.
+MOST_STAGES, STAGE_CELLS = 16, 1 << 21
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,22 @@ def stump_values(
     right = xp.astype(x > threshold, xp.int64)
     leaf = xp.where(xp.isnan(x), where.full(ABSTAIN, xp.int64), right)
     return xp.take(where.put(by_leaf.T), leaf, axis=0)
+
+
+def _batches(spans: list[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:
+    """Spans of several stumps, up to `most` together; the others, which read a feature, alone."""
+    batch: list[tuple[int, int]] = []
+    for span in spans:
+        alone = span[1] - span[0] <= 1
+        if batch and (alone or len(batch) == most):
+            yield batch
+            batch = []
+        if alone:
+            yield [span]
+        else:
+            batch.append(span)
+    if batch:
+        yield batch
 
 
 class AdditiveModel(Model):
@@ -279,15 +298,36 @@ class AdditiveModel(Model):
         X, source, where = rows_at_work(X, self.n_features)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)
         intercept = where.put(self.intercept)[None, :]  # last, as in PackedTables
-        for stage in stages(rounds, self.n_rounds):
-            first, last = (last_of(self.ends, t) for t in stage)
-            if last - first > 1:
-                between = self.rounds.between(first, last)
-                zero = np.zeros(self.n_outputs)
-                total = total + AdditiveModel(between, self.n_features, zero)(X)
-            elif last > first:
-                total = total + self._one_round(X, first, where)
-            yield source.hand_over(total + intercept)
+        spans = [
+            (last_of(self.ends, before), last_of(self.ends, after))
+            for before, after in stages(rounds, self.n_rounds)
+        ]
+        most = min(MOST_STAGES, max(1, STAGE_CELLS // max(1, X.shape[0] * self.n_outputs)))
+        for together in _batches(spans, most):
+            for added in self._added(X, together, where):
+                total = total if added is None else total + added
+                yield source.hand_over(total + intercept)
+
+    def _added(self, X: Any, spans: list[tuple[int, int]], where: Where) -> Iterator[Any]:
+        """What the stumps first + 1 ... last of each span add (None: there are none).
+
+        Those of several spans are outputs of one model, whose features are searched once.
+        """
+        first, last = spans[0][0], spans[-1][1]
+        if last == first:
+            yield None
+            return
+        if last == first + 1:
+            yield self._one_round(X, first, where)
+            return
+        between, K = self.rounds.between(first, last), self.n_outputs
+        span_of = np.repeat(np.arange(len(spans)), [stop - start for start, stop in spans])
+        values = np.zeros((last - first, len(spans), *between.values.shape[1:]))
+        values[np.arange(last - first), span_of] = between.values
+        apart = replace(between, values=values.reshape(last - first, len(spans) * K, -1))
+        F = AdditiveModel(apart, self.n_features, np.zeros(len(spans) * K))(X)
+        for s in range(len(spans)):
+            yield F[:, s * K : (s + 1) * K]
 
     def _one_round(self, X: Any, t: int, where: Where) -> Any:
         rounds = self.rounds

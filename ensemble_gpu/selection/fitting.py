@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ensemble_gpu.arrays.namespace import is_array
 from ensemble_gpu.data.bins import PartBins, SharedBins
 from ensemble_gpu.estimators.reading import shared_bins
 from ensemble_gpu.selection.judging import Held
@@ -32,16 +33,21 @@ class Family:
     def fitted(self, held: Held, bins: SharedBins | PartBins | None, alone: bool) -> list[Any]:
         """An estimator for each of the values, fitted to all rows (`alone`: on one thread)."""
         model = clone(self.source)
-        more = held.to_fit()
+        X, more = held.X if self._reads_values(held, bins) else held.stand_in, held.to_fit()
         sharing = nullcontext() if bins is None else model._sharing(bins)
         with on_one_thread([model], alone), sharing:
             if self.axis is None:
-                models = [model.fit(held.X, held.y, **more)]
+                models = [model.fit(X, held.y, **more)]
             else:
-                models = model._fit_all(self.axis, list(self.values), held.X, held.y, **more)
+                models = model._fit_all(self.axis, list(self.values), X, held.y, **more)
         for one in models if alone else []:
             one.n_jobs = self.source.n_jobs
         return models
+
+    def _reads_values(self, held: Held, bins: SharedBins | PartBins | None) -> bool:
+        """Whether a fit looks at more of X than its shape: at more than its codes, that is."""
+        codes = isinstance(bins, PartBins) and is_array(held.all_X) and held.all_X.ndim == 2
+        return not codes or not self.source._reads_codes_alone()
 
 
 def common_bins(source: Any, held: Held) -> SharedBins | None:

@@ -21,6 +21,7 @@ from ensemble_gpu.selection.judging import (
     outcomes,
     outcomes_of_each,
     squares_from_tables,
+    squares_in_training,
     values,
 )
 from ensemble_gpu.selection.result import CrossValidation
@@ -117,26 +118,42 @@ class Judging:
         """Mean prediction of every row by the models that have not seen it."""
         held, where = self.held, self.held.where
         xp = where.xp
-        shape = (held.n,) if n_outputs is None else (held.n, n_outputs)
-        total, times = where.zeros(shape, xp.float64), np.zeros(held.n)
 
         def predicted(b: int, alone: bool) -> Any:
             model = found.models[b]
             with on_one_thread([model], alone):
                 stages = _stages([found.rounds], model)
-                return next(outcomes(model, self.tests[b], stages))[0]
+                return next(outcomes(model, self.tests[b], stages)).prediction
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
-        for b, prediction in enumerate(fits_side_by_side(predicted, calls, threads)):
-            fold = self.folds[b]
-            # rows that are not in the fold take the row of zeros at the end
-            place = np.full(held.n, len(fold.test), dtype=np.int64)
-            place[fold.test] = np.arange(len(fold.test))
-            padded = xp.concat([prediction, xp.zeros_like(prediction[:1, ...])])
-            total = total + xp.take(padded, where.put(place), axis=0)
-            times[fold.test] += 1.0
-        count = where.put(np.where(times > 0, times, np.nan))
-        return held.home.hand_over(total / (count if n_outputs is None else count[:, None]))
+        parts = list(fits_side_by_side(predicted, calls, threads))
+        padded = xp.concat([*parts, xp.zeros_like(parts[0][:1, ...])])
+        places, times = _places([fold.test for fold in self.folds], held.n)
+        taken = [xp.take(padded, where.put(place), axis=0) for place in places]
+        total = sum(taken[1:], start=taken[0])
+        if (times != 1).any():
+            count = where.put(np.where(times > 0, times, np.nan))
+            total = total / (count if n_outputs is None else count[:, None])
+        return held.home.hand_over(total)
+
+
+def _places(tests: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of n rows is among all tests, one after the other: the first time that it is in
+    one, the second, ... (at the end: no more). And how often it is.
+    """
+    times = np.zeros(n, dtype=np.int64)
+    end, start = sum(map(len, tests)), 0
+    layers = [np.full(n, end)]
+    for test in tests:
+        if times[test].max() == len(layers):
+            layers.append(np.full(n, end))
+        places = np.arange(start, start + len(test))
+        for k, layer in enumerate(layers):
+            own = times[test] == k
+            layer[test[own]] = places[own]
+        times[test] += 1
+        start += len(test)
+    return np.stack(layers), times
 
 
 def judged_families(
@@ -241,6 +258,11 @@ def _at_each(
     """Metrics after each of the numbers of rounds, in one pass."""
     order = sorted({n for n in rounds if n is not None})
     keys: list[int | None] = [*order] or [None]
-    passed = outcomes(model, rows, _stages(order, model))
-    found = {n: values(judged, outcome, rows) for n, outcome in zip(keys, passed, strict=True)}
+    stages = _stages(order, model)
+    squares = squares_in_training(model, rows, judged, stages)
+    if squares is not None:
+        passed: Iterable[list[float]] = squares.tolist()
+    else:
+        passed = (values(judged, outcome, rows) for outcome in outcomes(model, rows, stages))
+    found = dict(zip(keys, passed, strict=True))
     return [found[n] for n in rounds]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -106,6 +106,11 @@ class Held:
     def X(self) -> Any:
         return self.all_X if self.at is None else take_rows(self.all_X, self.at)
 
+    @property
+    def stand_in(self) -> Any:
+        """As many rows of the same kind, without a copy: for fits that look at no value."""
+        return self.all_X[: self.n, ...]
+
     def take(self, at: np.ndarray) -> Held:
         y, weights = (take_rows(part, at) for part in (self.y, self.weights))
         target, checked = (take_rows(part, at) for part in (self.target, self.checked_weights))
@@ -148,37 +153,56 @@ def read_held(X: Any, y: Any, sample_weight: Any, task: str, qid: Any = None) ->
     return Held(X, y, given, target, weights, where, home, None, qid, groups), classes
 
 
-def outcomes(
-    estimator: Any, held: Held, rounds: Sequence[int] | None
-) -> Iterator[tuple[Any, Any | None]]:
-    """Predictions and scores (None: there are none), after each of `rounds` (None: all).
+@dataclass(frozen=True)
+class Outcome:
+    """Predictions, made when they are asked for, and scores of two classes (None: there are none).
 
     Predictions are probabilities [n, K] or numbers [n].
     """
+
+    make: Callable[[], Any]
+    scores: Any | None = None
+
+    @cached_property
+    def prediction(self) -> Any:
+        return self.make()
+
+
+def outcomes(estimator: Any, held: Held, rounds: Sequence[int] | None) -> Iterator[Outcome]:
+    """What an estimator says of the rows, after each of `rounds` (None: all)."""
     classifier = is_classifier(estimator)
     if hasattr(estimator, "_staged"):
         last = estimator.n_estimators_
         for F, _, where in estimator._staged(held.X, [last] if rounds is None else rounds):
-            if classifier:
-                p = estimator._probabilities(F, where)
-                yield where.as_float64(p), F[:, 0] if F.shape[1] == 1 else None
-            else:
-                yield _column(where.as_float64(estimator._mean(F))), None
+            scores = F[:, 0] if classifier and F.shape[1] == 1 else None
+            yield Outcome(partial(_from_outputs, estimator, F, where), scores)
         return
-    if not classifier:
-        prediction = to_workplace(estimator.predict(held.X))
-        yield _column(locate(prediction).as_float64(prediction)), None
-        return
-    p = to_workplace(estimator.predict_proba(held.X))
-    yield locate(p).as_float64(p), None
+    predict = estimator.predict_proba if classifier else estimator.predict
+    yield Outcome(lambda: _checked(to_workplace(predict(held.X)), classifier))
 
 
-def outcomes_of_each(models: Sequence[Any], held: Held) -> Iterator[tuple[Any, Any | None]]:
+def _from_outputs(estimator: Any, F: Any, where: Where) -> Any:
+    classifier = is_classifier(estimator)
+    return _checked(
+        estimator._probabilities(F, where) if classifier else estimator._mean(F), classifier
+    )
+
+
+def _checked(prediction: Any, classifier: bool) -> Any:
+    prediction = locate(prediction).as_float64(prediction)
+    if not classifier and prediction.ndim != 1:
+        raise ValueError(
+            "cross-validation is for one prediction a row; the estimator has several (quantiles)."
+        )
+    return prediction
+
+
+def outcomes_of_each(models: Sequence[Any], held: Held) -> Iterator[Outcome]:
     """The same of several models, which may share the work."""
     if len(models) > 1 and hasattr(models[0], "_outputs_of_each"):
-        for F, where in models[0]._outputs_of_each(models, held.X):
-            F = where.as_float64(F)
-            yield (F if is_classifier(models[0]) else _column(F[:, 0])), None
+        classifier = is_classifier(models[0])
+        for F, _ in models[0]._outputs_of_each(models, held.X):
+            yield Outcome(partial(_checked, F if classifier else F[:, 0], classifier))
         return
     for model in models:
         yield from outcomes(model, held, None)
@@ -188,41 +212,53 @@ def squares_from_tables(
     model: Any, held: Held, judged: Sequence[Judge], stages: Sequence[int], bins: PartBins
 ) -> np.ndarray | None:
     """MSE or RMSE [stages, metrics] of held-out rows without a pass over them; None: not so."""
-    names = [judge.name for judge in judged if isinstance(judge.source, Metric)]
-    if (
-        not hasattr(model, "_held_out_squares")
-        or len(names) < len(judged)
-        or not set(names) <= {"mse", "rmse"}
-        or held.weights is not None
-    ):
+    if not hasattr(model, "_held_out_squares") or not _squares(judged, held):
         return None
-    after = model._held_out_squares(bins, held.target, len(stages))
-    if after is None or len(after) < max(stages):
+    return _at_stages(model._held_out_squares(bins, held.target, len(stages)), judged, stages)
+
+
+def squares_in_training(
+    model: Any, rows: Held, judged: Sequence[Judge], stages: Sequence[int] | None
+) -> np.ndarray | None:
+    """The same of the rows that were trained on, where the fit has kept their loss.
+
+    Without stages, after all rounds.
+    """
+    if not hasattr(model, "_training_squares") or not _squares(judged, rows):
         return None
-    mse = after[np.array(stages) - 1]
-    return np.stack([np.sqrt(mse) if name == "rmse" else mse for name in names], axis=1)
+    return _at_stages(model._training_squares(), judged, stages)
 
 
-def _column(prediction: Any) -> Any:
-    if prediction.ndim != 1:
-        raise ValueError(
-            "cross-validation is for one prediction a row; the estimator has several (quantiles)."
-        )
-    return prediction
+def _squares(judged: Sequence[Judge], rows: Held) -> bool:
+    """Whether the mean of squares says it all."""
+    known = all(isinstance(one.source, Metric) and one.name in ("mse", "rmse") for one in judged)
+    return known and rows.weights is None
 
 
-def values(judged: Sequence[Judge], outcome: tuple[Any, Any | None], held: Held) -> list[float]:
+def _at_stages(
+    squares: np.ndarray | None, judged: Sequence[Judge], stages: Sequence[int] | None
+) -> np.ndarray | None:
+    """Metrics [stages, metrics] from the mean squares after rounds 1, 2, ... (None: after all)."""
+    if squares is None or len(squares) == 0:
+        return None
+    stages = [len(squares)] if stages is None else stages
+    if len(squares) < max(stages):
+        return None
+    mse = squares[np.array(stages) - 1]
+    return np.stack([np.sqrt(mse) if one.name == "rmse" else mse for one in judged], axis=1)
+
+
+def values(judged: Sequence[Judge], outcome: Outcome, held: Held) -> list[float]:
     """What every metric says of one outcome."""
-    prediction, scores = outcome
     queries = () if held.groups is None else (held.groups,)
     found = []
     for judge in judged:
         source = judge.source
         if isinstance(source, Metric):
-            taken = scores if source.ranks and scores is not None else prediction
+            by_score = source.ranks and outcome.scores is not None
+            taken = outcome.scores if by_score else outcome.prediction
             found.append(source.function(held.target, taken, held.checked_weights, *queries))
         else:
-            found.append(
-                metric_value(source(held.y, held.home.hand_over(prediction), **held.to_fit()))
-            )
+            prediction = held.home.hand_over(outcome.prediction)
+            found.append(metric_value(source(held.y, prediction, **held.to_fit())))
     return found

@@ -14,6 +14,7 @@ import pytest
 from ensemble_gpu import BoostingClassifier, BoostingRegressor
 from ensemble_gpu.boosting import gram
 from ensemble_gpu.boosting.gram import WEIGHT_BITS, Gram, integer_targets
+from ensemble_gpu.boosting.strategy import one_by_one
 from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.rows import Rows, bin_rows
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
@@ -197,7 +198,7 @@ def table_bytes(name: str) -> int:
     data, params = case(name)
     widest = max(len(np.unique(x[~np.isnan(x)])) for x in data.X.T)
     width = 1 + (widest if params.get("max_bins", 255) is None else min(widest, 255))
-    return width * width * data.X.shape[1] * (4 if data.weights is None else 8)
+    return width * width * data.X.shape[1] * (2 if data.weights is None else 8)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -236,6 +237,32 @@ def test_a_budget_for_some_of_the_pair_counts_changes_nothing(name, n_tables):
     some = fit_case(name, n_tables * table_bytes(name) + 1)
     assert len(some.model_.tables) > n_tables  # of the features used
     assert some.model_.fingerprint() == fit_case(name, 0).model_.fingerprint()
+
+
+@pytest.mark.parametrize("memory", [0, 30_000, 2**30], ids=["no", "some", "all"])
+@pytest.mark.parametrize("name", ["plain", "abstain", "learn", "3 classes"])
+def test_rounds_in_blocks_are_those_one_by_one(name, memory, monkeypatch):
+    """With tables of no, some and all features: a block ends where one is missing."""
+    blocks = fit_case(name, memory)
+    monkeypatch.setattr(Gram, "rounds", one_by_one)
+    single = fit_case(name, memory)
+    assert blocks.model_.fingerprint() == single.model_.fingerprint()
+    np.testing.assert_array_equal(blocks.history_.training, single.history_.training)
+    np.testing.assert_array_equal(blocks.errors_, single.errors_)
+    assert blocks.stop_reason_ == single.stop_reason_
+
+
+@pytest.mark.parametrize(
+    ("y", "reason"),
+    [(np.zeros(40), "no stump lowers"), (np.repeat([0.0, 1.0], 20), "below their resolution")],
+)
+def test_blocks_end_where_rounds_one_by_one_do(y, reason, monkeypatch):
+    X = np.arange(40.0)[:, None]
+    found = fit(Data(X, y), n_estimators=5_000)
+    monkeypatch.setattr(Gram, "rounds", one_by_one)
+    single = fit(Data(X, y), n_estimators=5_000)
+    assert reason in found.stop_reason_
+    assert (found.stop_reason_, found.n_estimators_) == (single.stop_reason_, single.n_estimators_)
 
 
 def test_pair_counts_change_nothing_on_the_reference_engine(engine):
@@ -286,7 +313,8 @@ def test_sums_are_those_of_the_residuals_in_every_round(memory, missing, weights
         np.testing.assert_array_equal(strategy.S[0], direct)
     y = targets.shift + targets.quantum * (targets.start[0] + targets.residuals[0])
     np.testing.assert_allclose(y, data.y, rtol=0.0, atol=CLOSE[weights])
-    assert len(strategy.tables) == (0 if memory == 0 else len(set(strategy.visits.nonzero()[0])))
+    tabled = (strategy.tables.tables.slots >= 0) == (strategy.visits > 0)
+    assert tabled.all() if memory else (strategy.tables.tables.slots < 0).all()
 
 
 @pytest.mark.parametrize("weights", ["none", "whole", "fractional"])

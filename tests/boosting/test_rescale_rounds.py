@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import AdaBoostClassifier
-from ensemble_gpu.boosting import rescale_rounds
+from ensemble_gpu.boosting import blocks as blocks_of_rounds
 from ensemble_gpu.boosting.loop import boost, replay
 from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
@@ -175,18 +175,9 @@ def test_the_size_of_blocks_changes_nothing(monkeypatch):
     blocks, single = strategies(monkeypatch, "real", 2)
     expected = boost(single(), 60, []).rounds
     for first, seconds in ((1, 0.0), (7, 0.0), (60, 100.0)):
-        monkeypatch.setattr(rescale_rounds, "FIRST_BLOCK", first)
-        monkeypatch.setattr(rescale_rounds, "BLOCK_SECONDS", seconds)
+        monkeypatch.setattr(blocks_of_rounds, "FIRST_BLOCK", first)
+        monkeypatch.setattr(blocks_of_rounds, "BLOCK_SECONDS", seconds)
         assert_same_rounds(boost(blocks(), 60, []).rounds, expected)
-
-
-def test_blocks_grow_while_they_are_short_and_shrink_when_they_are_long():
-    strategy = RescaleRounds(run=None, rule=None)  # type: ignore[arg-type]
-    sizes = []
-    for seconds in (0.001, 0.001, 0.007, 0.02, 0.02):
-        strategy._pace(seconds)
-        sizes.append(strategy.block)
-    assert sizes == [16, 32, 32, 16, 8]
 
 
 def test_looking_twice_and_following_late_change_nothing(monkeypatch):

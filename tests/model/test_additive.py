@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ensemble_gpu import AdditiveModel, BoostingClassifier, BoostingRegressor, use_engine
+from ensemble_gpu.model import additive
 from ensemble_gpu.model.additive import Rounds
 from tests.datasets import fit, random_data
 from tests.places import STRICT, Place
@@ -245,6 +246,19 @@ def test_chosen_stages_of_adaboost_are_those_of_the_first_rounds(model):
     X = random_data(seed=3).with_missing().X
     for t, F in zip([3, 25], model.staged(X, [3, 25]), strict=True):
         np.testing.assert_allclose(F, model.first(t)(X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_stages_together_are_those_one_by_one_bit_for_bit(model, n_classes, monkeypatch):
+    """Of AdaBoost too, whose sums of values are rounded."""
+    X, rounds = random_data(seed=3).with_missing().X, [3, 7, 7, 8, 12, 20, 25]
+    for one in (model, gradient_model(n_classes)):
+        monkeypatch.setattr(additive, "MOST_STAGES", 1)
+        alone = list(one.staged(X, rounds))
+        for most in (2, 16):
+            monkeypatch.setattr(additive, "MOST_STAGES", most)
+            for F, expected in zip(one.staged(X, rounds), alone, strict=True):
+                np.testing.assert_array_equal(F, expected)
 
 
 @pytest.mark.parametrize("rounds", [range(0, 26, 5), np.array([5, 20]), (7,), []], ids=repr)

@@ -22,7 +22,7 @@ from ensemble_gpu import (
 from ensemble_gpu.data.matrix import gaps_of
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.edges import edges_of
-from ensemble_gpu.selection.judging import _column
+from ensemble_gpu.selection.judging import _checked
 from tests.metrics.places import WHERE
 
 RNG = np.random.default_rng(2)
@@ -204,7 +204,7 @@ BAD = {
     "rounds must be None, 'all' or": lambda: cross_validate(ADA, X, Y, rounds="some"),
     "rounds must ascend from 1 to at most 12": lambda: cross_validate(ADA, X, Y, rounds=[13]),
     "y must hold at least 2 classes": lambda: cross_validate(ADA, X, np.ones(N)),
-    "one prediction a row": lambda: _column(np.zeros((3, 2))),
+    "one prediction a row": lambda: _checked(np.zeros((3, 2)), False),
 }
 
 

@@ -23,7 +23,7 @@ from ensemble_gpu import (
     use_engine,
 )
 from ensemble_gpu.boosting import estimators, gram
-from ensemble_gpu.data.bins import PartTables, SharedBins
+from ensemble_gpu.data.bins import SharedBins
 from ensemble_gpu.estimators.reading import shared_bins
 from ensemble_gpu.estimators.threads import fits_side_by_side, threads_of
 from ensemble_gpu.selection.fitting import bins_of_folds
@@ -101,7 +101,7 @@ def test_rounds_that_are_asked_for_are_judged_for_each_candidate():
 @pytest.fixture
 def sharing(monkeypatch):
     """Tables are shared however few rows there are."""
-    monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: shared is not None)
+    monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: True)
     monkeypatch.setattr(gram, "visits_before_table", lambda codes, n_rounds: 0)
     monkeypatch.setattr(estimators, "pays", lambda model, part, n_stages: part.held is not None)
 
@@ -123,6 +123,13 @@ def test_tables_of_all_rows_minus_the_folds_give_the_model_of_its_rows(sharing, 
 
 GIVEN_BINS = {
     "AdaBoost": (AdaBoostClassifier(n_estimators=9), Y, None),
+    "AdaBoost, weights": (PLAIN, Y, W),
+    "L2Boost": (L2, T, None),
+    "logistic stumps": (
+        BoostingClassifier(n_estimators=5, max_depth=1, early_stopping=False), Y, W
+    ),
+    "drawn features": (clone(L2).set_params(max_features=0.5), T, None),
+    "stumps of many rows": (clone(L2).set_params(min_samples_leaf=30), T, None),
     "three classes, early stopping, weights": (
         AdaBoostClassifier(n_estimators=9, early_stopping=True, random_state=0), Y + (T > 2), W
     ),
@@ -142,6 +149,21 @@ def test_a_fold_is_the_fit_to_its_rows_given_the_bins(sharing, case):
         with alone._sharing(common):
             alone.fit(GAPS[train], y[train], None if w is None else w[train])
         assert model.model_.fingerprint() == alone.model_.fingerprint()
+
+
+def test_fits_that_look_at_codes_alone_take_no_rows():
+    for case, alone in {"AdaBoost": False, "AdaBoost, weights": True, "L2Boost": True,
+                        "logistic stumps": True, "drawn features": True, "drawn rows": False,
+                        "trees": False, "bags of L2Boost": False, "stumps of many rows": False,
+                        "three classes, early stopping, weights": False}.items():  # fmt: skip
+        assert GIVEN_BINS[case][0]._reads_codes_alone() == alone
+    for more in (
+        {"warm_start": True},
+        {"categorical_features": np.arange(2)},
+        {"early_stopping": "auto"},
+    ):
+        assert not clone(L2).set_params(**more)._reads_codes_alone()
+    assert not RandomForestClassifier()._reads_codes_alone()
 
 
 def test_a_sparse_matrix_is_as_its_dense_copy():
@@ -165,22 +187,41 @@ def test_held_out_errors_from_tables_are_those_of_predictions(sharing, monkeypat
     assert (tables.scores["mse"] != staged.scores["mse"]).any()  # another way of adding up
 
 
+def test_squares_in_training_are_those_of_predictions(monkeypatch):
+    given = {"metrics": ["rmse", "mse"], "cv": 2, "return_apparent": True}
+    kept = [cross_validate(L2, GAPS, T, rounds=rounds, **given) for rounds in (None, [5, 30])]
+    monkeypatch.setattr(BoostingRegressor, "_training_squares", lambda self: None)
+    staged = [cross_validate(L2, GAPS, T, rounds=rounds, **given) for rounds in (None, [5, 30])]
+    for ours, theirs in zip(kept, staged, strict=True):
+        for name in ("rmse", "mse"):
+            np.testing.assert_allclose(ours.apparent[name], theirs.apparent[name], rtol=1e-9)
+            assert (ours.apparent[name] != theirs.apparent[name]).any()
+
+
+def test_squares_of_other_rows_than_those_of_the_fit_are_not_taken_for_theirs():
+    for other in ({"early_stopping": True}, {"n_bags": 2}, {"loss": "huber"}):
+        assert clone(L2).set_params(**other).fit(X, T)._training_squares() is None
+    assert len(clone(L2).fit(X, T)._training_squares()) == 30
+
+
 def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
     common = shared_bins(clone(L2), GAPS, T, None)
     folds = make_folds(KFold(3), T, len(T), stratified=False)
     parts = bins_of_folds(common, folds, len(T))
     assert list(common.partition) == parts
-    alone = SharedBins(common.engine, GAPS[folds[1].train], None)
-    alone._made["gaps", 16] = common.gaps(16)
-    for partition in (common.partition, ()):
+    for partition, signs in ((common.partition, [1, 0, 1]), ((), [1])):
         common.partition = partition
-        for j in range(4):
-            found = PartTables(parts[1], 16).of(j)
-            assert [sign for _, _, sign in found] == ([1, 1] if partition else [1, -1])
-            total = sum(sign * table.astype(np.int64) for table, _, sign in found)
-            np.testing.assert_array_equal(total, alone.table(16, j))
-            rows = sum(sign * rows for _, rows, sign in found)
-            np.testing.assert_array_equal(rows, alone.codes(16).counts[0])
+        for rows, signed in (
+            (folds[1].train, parts[1].train_tables(16)), (folds[1].test, parts[1].held_tables(16))
+        ):  # fmt: skip
+            alone = SharedBins(common.engine, GAPS[rows], None)
+            alone._made["gaps", 16] = common.gaps(16)
+            for j in range(4):
+                assert signed.tables.has(j)
+                assert alone.tables(16).has(j)
+                total = np.tensordot(signed.signs, signed.tables.of(j).astype(np.int64), 1)
+                np.testing.assert_array_equal(total, alone.tables(16).of(j)[0])
+        assert parts[1].train_tables(16).signs.tolist() == signs
     bins_of_folds(common, [*folds[:2], folds[0]], len(T))
     assert len(common.partition) == 0
 

@@ -124,10 +124,12 @@ class CpuEngine:
             layout, n_features, lambda codes, logs: self.histograms(codes, layout, logs)
         )
 
-    def take(self, codes: Codes, rows: np.ndarray, layout: Layout) -> Codes:
+    def take(
+        self, codes: Codes, rows: np.ndarray, layout: Layout, counts: np.ndarray | None = None
+    ) -> Codes:
         words = np.take(codes.data.view(np.uint64), rows, axis=1)
         bare = replace(codes, data=words.view(codes.data.dtype), n_rows=len(rows), columns={})
-        return replace(bare, counts=self._counts(bare, layout))
+        return replace(bare, counts=self._counts(bare, layout) if counts is None else counts)
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:

@@ -157,11 +157,14 @@ class CudaEngine:
         with self.device.active(f"positions of {n} rows", 8 * n):
             return JoinedCodes(self, xp.arange(n, dtype=xp.int64), layout)
 
-    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+    def take(
+        self, codes: Codes, rows: Any, layout: Layout, counts: np.ndarray | None = None
+    ) -> Codes:
         n, p, width = rows.shape[0], codes.n_features, codes.width
         with self.device.active(f"codes of {n} rows of {p} features", 8 * len(codes.data) * n):
             data = self.where.xp.take(codes.data, rows, axis=1)
-            return Codes(data, n, p, width, self._counts(data, layout, p, width))
+            counts = self._counts(data, layout, p, width) if counts is None else counts
+            return Codes(data, n, p, width, counts)
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
         if len(parts) == 1:

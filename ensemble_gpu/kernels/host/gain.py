@@ -121,7 +121,7 @@ def _leaf_values(S, H, votes, c):
 
 
 @kernel
-def _search(S, H, n_thresholds, learn, votes, signs, gain, highest, record, leaves, c):
+def search(S, H, n_thresholds, learn, votes, signs, gain, highest, record, leaves, c):
     """Of all splits within TIE of the highest gain the first in order of (feature, bin, side).
 
     gain[6, code] and highest[feature] are workspace; record, leaves and c hold zeros.
@@ -174,7 +174,7 @@ def best_gain(
     leaves = np.zeros((2, S.shape[0], N_LEAVES), dtype=np.int64)
     c = np.zeros((S.shape[0], N_LEAVES))
     gains, highest = np.empty((6, S.shape[2])), np.empty(S.shape[1])
-    gain = _search(S, H, n_thresholds, learn, votes, signs, gains, highest, record, leaves, c)
+    gain = search(S, H, n_thresholds, learn, votes, signs, gains, highest, record, leaves, c)
     if gain <= 0.0:
         return None
     feature, last_bin, missing_leaf = record.tolist()

@@ -126,7 +126,9 @@ class ReferenceEngine:
         rows = self.where.xp.arange(layout.n_rows, device=self.where.device)
         return JoinedCodes(self, rows, layout)
 
-    def take(self, codes: Codes, rows: Any, layout: Layout) -> Codes:
+    def take(
+        self, codes: Codes, rows: Any, layout: Layout, counts: np.ndarray | None = None
+    ) -> Codes:
         return self._sorted(self.where.xp.take(codes.data[0], rows, axis=1), layout, codes.width)
 
     def join(self, parts: Sequence[Codes], layout: Layout) -> Codes:
