@@ -60,7 +60,7 @@ def assert_checks_pass(
 
 
 def each_setting(estimators: Iterable[Any]) -> pytest.MarkDecorator:
-    """A test with `estimator`; the `first` of every class always, the others among the long tests."""
+    """A test with `estimator`; the `first` of every class always, others among the long tests."""
     seen: set[type] = set()
     settings = []
     for estimator in estimators:
