@@ -55,7 +55,7 @@ class PartialDependence:
 
     def plot(self, *, ax: Any = None) -> Any:
         """A line an output; matplotlib Axes."""
-        from ensemble_gpu.plotting.explanations import plot_dependence
+        from ensemble_gpu.explaining.pictures import plot_dependence
 
         return plot_dependence(self, ax=ax)
 

@@ -141,7 +141,7 @@ class GlobalExplanation:
 
         None: the first of these that is there.
         """
-        from ensemble_gpu.plotting.explanations import plot_importances
+        from ensemble_gpu.explaining.pictures import plot_importances
 
         found = {
             "mean_abs": None if self.mean_abs is None else self.mean_abs.sum(axis=1),

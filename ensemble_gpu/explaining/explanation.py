@@ -91,6 +91,6 @@ class Explanation:
 
     def plot(self, row: int = 0, output: Any = None, *, most: int = 10, ax: Any = None) -> Any:
         """The largest values of one row as bars from the base value on; matplotlib Axes."""
-        from ensemble_gpu.plotting.explanations import plot_local
+        from ensemble_gpu.explaining.pictures import plot_local
 
         return plot_local(self, row, output, most=most, ax=ax)

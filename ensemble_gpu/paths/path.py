@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.parameters import check_not_negative, check_real
+from ensemble_gpu.drawing.axes import GREY, axes_or_new, class_colours, tidy
 from ensemble_gpu.paths.columns import Columns
-from ensemble_gpu.plotting.axes import GREY, axes_or_new, class_colours, tidy
 
 SQUARED, ABSOLUTE, HINGE = "squared", "absolute", "hinge"
 # Coefficients that get a name in a picture.

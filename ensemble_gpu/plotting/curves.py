@@ -15,8 +15,8 @@ from ensemble_gpu.diagnostics import (
     staged_errors,
     training_error_bound,
 )
+from ensemble_gpu.drawing.axes import BLUE, GREY, RED, axes_or_new, class_colours, pyplot, tidy
 from ensemble_gpu.model.spline import Shape
-from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, class_colours, pyplot, tidy
 
 LOSS = "loss"
 STEPS = ("#9ECAE1", "#4292C6", "#08519C", "#08306B", "#000000")

@@ -13,7 +13,7 @@ from ensemble_gpu.diagnostics import (
     DeviationBound,
     MarginCurves,
 )
-from ensemble_gpu.plotting.axes import BLUE, GREEN, GREY, ORANGE, RED, axes_or_new, tidy
+from ensemble_gpu.drawing.axes import BLUE, GREEN, GREY, ORANGE, RED, axes_or_new, tidy
 
 
 def plot_report(report: BoostingReport, *, ax: Any = None) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import is_array, to_numpy
+from ensemble_gpu.drawing.axes import GREY, axes_or_new, class_colours, pyplot, tidy
 from ensemble_gpu.metrics import (
     average_precision,
     calibration_curve,
@@ -21,7 +22,6 @@ from ensemble_gpu.metrics import (
     roc_auc,
     roc_curve,
 )
-from ensemble_gpu.plotting.axes import GREY, axes_or_new, class_colours, pyplot, tidy
 
 
 def _named(given: Any, name: str | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.drawing.axes import GREY, axes_or_new, class_colours, tidy
 from ensemble_gpu.losses import (
     CLASSIFICATION,
     Loss,
@@ -18,7 +19,6 @@ from ensemble_gpu.losses import (
 )
 from ensemble_gpu.losses.risks import phi_of
 from ensemble_gpu.model.impurity import impurity
-from ensemble_gpu.plotting.axes import GREY, axes_or_new, class_colours, tidy
 
 CRITERIA = ("gini", "entropy", "error")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import is_array, locate, to_numpy
-from ensemble_gpu.plotting.axes import axes_or_new, class_colours, pyplot
+from ensemble_gpu.drawing.axes import axes_or_new, class_colours, pyplot
 
 WHAT = ("class", "score", "probability")
 # Areas of points in square points: all equal, and the mean where they are weights.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, tidy
+from ensemble_gpu.drawing.axes import BLUE, GREY, RED, axes_or_new, tidy
 
 NAMES = {
     "aic": "AIC", "aicc": "corrected AIC", "bic": "BIC", "gmdl": "gMDL", "gcv": "GCV",

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.drawing.axes import GREY, class_colours, pyplot
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.export import Words, check_max_depth, words_of
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.plotting.axes import GREY, class_colours, pyplot
 
 # Of a box, in units of one leaf's width and one level's height.
 BOX_WIDTH, BOX_HEIGHT = 0.92, 0.52

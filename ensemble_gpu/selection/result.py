@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.plotting.axes import BLUE, GREY, axes_or_new, tidy
+from ensemble_gpu.drawing.axes import BLUE, GREY, axes_or_new, tidy
 
 
 @dataclass(frozen=True)

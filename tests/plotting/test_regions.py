@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 from matplotlib.colors import to_rgb  # noqa: E402
 
-from ensemble_gpu.plotting.axes import BLUE, RED  # noqa: E402
+from ensemble_gpu.drawing.axes import BLUE, RED  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.arrays.sparse import is_sparse
-from ensemble_gpu.plotting.axes import BLUE, GREY, RED, axes_or_new, class_colours, tidy
+from ensemble_gpu.drawing.axes import BLUE, GREY, RED, axes_or_new, class_colours, tidy
 
 
 def plot_local(
