@@ -26,7 +26,8 @@ def to_onnx(estimator: Any, exact: bool = True, *, dtype: str = "float64") -> An
     ----------
     estimator : a fitted estimator, or its model_, an AdditiveModel or a Forest
         AdaBoost, boosting and L1 boosting of stumps and trees, rankers, trees, forests and bags of
-        decision trees.
+        decision trees. Bags and AdaBoost of decision trees become a Forest, which has their bits
+        for a float64 X (with float32 the estimators round what each tree says).
     exact : bool, default=True
         True: plain operators, which add in the order of the model: `scores` has the bits of
         `model_(X)`. They hold temporary arrays of rows x tables (or trees); give many rows in

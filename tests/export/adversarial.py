@@ -10,7 +10,7 @@ from ensemble_gpu import AdditiveModel, Forest
 from ensemble_gpu.model.additive import Rounds
 from ensemble_gpu.model.nodes import Nodes
 
-N_FEATURES, N_OUTPUTS, N_STUMPS = 40, 2, 120
+N_FEATURES, N_OUTPUTS, N_STUMPS = 40, 1, 120  # runtimes add up one output in several parts
 ENDS = [0.0, 5e-324, -5e-324, 1.5e-45, np.finfo(float).max, -np.finfo(float).max, np.inf, 1 / 3]
 
 
