@@ -11,7 +11,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import to_numpy
 from ensemble_gpu.data.parameters import check_integer, check_real
 from ensemble_gpu.diagnostics.complexity import stump_dimension, vc_complexity
-from ensemble_gpu.diagnostics.margin_bounds import margin_terms
+from ensemble_gpu.diagnostics.margin_bounds import THETAS, margin_terms
 from ensemble_gpu.diagnostics.margin_values import WITH_MARGINS, margins
 from ensemble_gpu.diagnostics.training import columns_of, labels_of, training_error_bound
 from ensemble_gpu.diagnostics.weights import first_weights, next_weights
@@ -254,8 +254,8 @@ def _terms(
     by_rounds = math.sqrt(n_rounds * d * math.log(m) / m)
     if found is None or n_classes > 2:
         return by_rounds, None
-    best = margin_terms(found, vc_complexity(d, m), None, DELTA)
-    return by_rounds, best.share + best.complexity_term
+    terms = margin_terms(found, vc_complexity(d, m), THETAS, DELTA)
+    return by_rounds, min(term.share + term.complexity_term for term in terms)
 
 
 def _conditions(

@@ -172,22 +172,31 @@ def generalisation_bound(
     delta : in (0, 1)
     complexity : Rad_m(H) or a bound on it (`vc_complexity`); None: `stump_complexity`
     """
-    check_boosted_classifier(estimator)
-    check_real("delta", delta, 0.0, 1.0)
     if theta is not None:
         check_real("theta", theta, 0.0, 1.0)
+    at = THETAS if theta is None else np.array([theta])
+    found = generalisation_bounds(estimator, X, y, at, delta=delta, complexity=complexity)
+    return min(found, key=lambda one: one.bound)
+
+
+def generalisation_bounds(
+    estimator: Any, X: Any, y: Any, thetas: Any, *, delta: float, complexity: float | None
+) -> list[GeneralisationBound]:
+    """`generalisation_bound` at each of several theta."""
+    check_boosted_classifier(estimator)
+    check_real("delta", delta, 0.0, 1.0)
     if len(estimator.classes_) != 2:
         raise ValueError(f"The bound is for two classes; got {len(estimator.classes_)}.")
     found = np.asarray(to_numpy(margins(estimator, X, y)))
-    return margin_terms(found, complexity_of(estimator, complexity, len(found)), theta, delta)
+    return margin_terms(found, complexity_of(estimator, complexity, len(found)), thetas, delta)
 
 
 def margin_terms(
-    found: np.ndarray, complexity: float, theta: float | None, delta: float
-) -> GeneralisationBound:
-    """The bound from margins; at the best theta where none is given."""
+    found: np.ndarray, complexity: float, thetas: Any, delta: float
+) -> list[GeneralisationBound]:
+    """The bound from margins, at each theta."""
     m = len(found)
-    bounds = [
+    return [
         GeneralisationBound(
             float(at),
             float(np.mean(found <= at)),
@@ -195,6 +204,5 @@ def margin_terms(
             math.sqrt(math.log(math.log2(2.0 / at)) / m),
             math.sqrt(math.log(2.0 / delta) / (2.0 * m)),
         )
-        for at in (THETAS if theta is None else [theta])
+        for at in thetas
     ]
-    return min(bounds, key=lambda one: one.bound)

@@ -9,6 +9,7 @@ from ensemble_gpu.plotting.curves import (
 from ensemble_gpu.plotting.diagnostics import (
     plot_bias_variance,
     plot_deviation_bounds,
+    plot_generalisation_bound,
     plot_margin_curves,
     plot_report,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "plot_criterion",
     "plot_decision_regions",
     "plot_deviation_bounds",
+    "plot_generalisation_bound",
     "plot_history",
     "plot_impurities",
     "plot_learning_curve",

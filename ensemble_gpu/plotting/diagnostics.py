@@ -13,6 +13,7 @@ from ensemble_gpu.diagnostics import (
     DeviationBound,
     MarginCurves,
 )
+from ensemble_gpu.diagnostics.margin_bounds import THETAS, generalisation_bounds
 from ensemble_gpu.drawing.axes import BLUE, GREEN, GREY, ORANGE, RED, axes_or_new, tidy
 
 
@@ -88,6 +89,52 @@ def plot_margin_curves(curves: MarginCurves, *, ax: Any = None) -> Any:
     ax.set_xlabel("rounds")
     ax.set_ylabel("margin")
     ax.set_title("Margins by round")
+    ax.legend(frameon=False)
+    tidy(ax)
+    return ax
+
+
+def plot_generalisation_bound(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    complexity: float | None = None,
+    ax: Any = None,
+) -> Any:
+    """The terms of the bound by margins, stacked, against theta; its least value is marked.
+
+    Parameters
+    ----------
+    estimator, X, y, delta, complexity : as of `diagnostics.generalisation_bound`
+    ax : matplotlib Axes to draw on; None makes one
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    found = generalisation_bounds(estimator, X, y, THETAS, delta=delta, complexity=complexity)
+    ax = axes_or_new(ax)
+    floor = np.zeros(len(found))
+    parts = [
+        ("share of margins <= theta", [one.share for one in found], BLUE),
+        ("4 Rad$_m$ / theta", [one.complexity_term for one in found], ORANGE),
+        ("confidence", [one.theta_term + one.confidence_term for one in found], GREY),
+    ]
+    for label, part, colour in parts:
+        top = floor + np.array(part)
+        ax.fill_between(THETAS, floor, top, color=colour, alpha=0.45, linewidth=0.0, label=label)
+        floor = top
+    best = min(found, key=lambda one: one.bound)
+    label = f"least bound: {best.bound:.3g} at theta = {best.theta:.3g}"
+    ax.plot([best.theta], [best.bound], "o", color=RED, label=label)
+    ax.axhline(1.0, color=GREY, linestyle=":", linewidth=1.0)  # from there on it says nothing
+    ax.set_ylim(0.0, max(1.5, 2.0 * best.bound))
+    ax.set_xlim(0.0, 1.0)
+    ax.set_xlabel("theta")
+    ax.set_ylabel("bound on the error of new rows")
+    ax.set_title("What margins say about new rows")
     ax.legend(frameon=False)
     tidy(ax)
     return ax

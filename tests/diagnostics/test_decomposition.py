@@ -16,6 +16,7 @@ from ensemble_gpu import (
     BoostingRegressor,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    L1BoostingRegressor,
     L2BoostRegressor,
     NeighboursRegressor,
     RandomForestRegressor,
@@ -72,6 +73,7 @@ def test_the_correction_takes_the_variance_of_the_mean_out_of_the_bias(by_depth)
     np.testing.assert_allclose(by_depth.unbiased_bias, by_depth.bias - s2 / R)
 
 
+@pytest.mark.long
 def test_corrected_parts_are_unbiased():
     """The mean of n numbers: variance sigma^2 / n, bias^2 = truth^2, from 3 replicates each."""
     n, truth = 10, 0.4
@@ -158,8 +160,9 @@ def test_samples_with_common_bins_are_fits_to_those_rows():
         (RandomForestRegressor(), "n_estimators", [1, 6]),
         (NeighboursRegressor(), "n_neighbors", [1, 9]),
         (DecisionTreeRegressor(), "ccp_alpha", [0.0, 0.1]),
+        (L1BoostingRegressor(tol=0.05), "radius", [0.5, 2.0]),
     ],
-    ids=["rounds", "nu", "trees", "K", "pruning"],
+    ids=["rounds", "nu", "trees", "K", "pruning", "radius"],
 )
 def test_curves_are_single_decompositions(model, name, values):
     """Also where one fit contains all values."""

@@ -132,7 +132,7 @@ def noise_constants(p: np.ndarray, eta: np.ndarray, beta: float) -> np.ndarray:
 @pytest.mark.parametrize("loss", ["exponential", "hinge", "squared"])
 @pytest.mark.parametrize("beta", [0.0, 1.0, 3.0])
 def test_bounds_under_the_noise_condition_hold_and_are_never_above_the_others(loss, beta):
-    p, eta, f = random_distributions(np.random.default_rng(1), 8, 5)
+    p, eta, f = random_distributions(np.random.default_rng(1), 5, 5)
     eta = np.where(np.abs(eta - 0.5) < 0.02, 0.6, eta)
     sign = 2.0 * eta - 1.0
     wrong = f * sign <= 0.0

@@ -7,10 +7,17 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from ensemble_gpu import AdaBoostClassifier, DecisionTreeRegressor
-from ensemble_gpu.diagnostics import bias_variance, deviation_bound, margin_curves, report
+from ensemble_gpu.diagnostics import (
+    bias_variance,
+    deviation_bound,
+    generalisation_bound,
+    margin_curves,
+    report,
+)
 from ensemble_gpu.plotting import (
     plot_bias_variance,
     plot_deviation_bounds,
+    plot_generalisation_bound,
     plot_margin_curves,
     plot_report,
 )
@@ -104,3 +111,15 @@ def test_deviation_bounds_are_drawn_against_the_rows():
     ax.figure.canvas.draw()
     with pytest.raises(ValueError, match="bounds must be two at least; got 1"):
         plot_deviation_bounds(bounds[:1])
+
+
+def test_the_bound_by_margins_is_drawn_term_by_term(fit):
+    best = generalisation_bound(*fit, complexity=0.002)
+    ax = plot_generalisation_bound(*fit, complexity=0.002)
+    assert ax.get_lines()[0].get_xydata().tolist() == [[best.theta, best.bound]]
+    assert len(ax.collections) == 3
+    top = ax.collections[2].get_paths()[0].vertices
+    at = np.isclose(top[:, 0], best.theta)
+    assert top[at, 1].max() == pytest.approx(best.bound)
+    assert plot_generalisation_bound(*fit, ax=ax) is ax
+    ax.figure.canvas.draw()
