@@ -29,13 +29,15 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 SEED = 19
-# A case may take so many seconds, the process so much memory beside what it has at the beginning.
+# A case may take so many seconds of processor time, and the process so much memory more than it has
+# at the beginning.
 SECONDS, MEMORY = 10, 4 << 30
 KINDS = ("bits", "bytes", "header", "object", "arrays", "text")
 NASTY: list[Any] = [
@@ -187,15 +189,15 @@ class Mutator:
         if how < 0.15:
             del at[key]
         elif how < 0.3:
-            at[key] = at[self.rng.choice(keys)]
+            at[key] = deepcopy(at[self.rng.choice(keys)])
         elif how < 0.45 and isinstance(at[key], int | float):
             at[key] = at[key] + self.rng.choice((1, -1, 8, 1000))
         elif how < 0.55:
             at[key] = self._elsewhere()
         elif how < 0.6 and isinstance(at, dict):
-            at[self.rng.choice(("type", "x", "n_jobs", "classes_", "link_"))] = at[key]
+            at[self.rng.choice(("type", "x", "n_jobs", "classes_", "link_"))] = deepcopy(at[key])
         else:
-            at[key] = self.rng.choice(NASTY)
+            at[key] = deepcopy(self.rng.choice(NASTY))
 
     def _elsewhere(self) -> Any:
         """A part of another file's object."""
@@ -269,12 +271,12 @@ def _worker(n: int, seed: int, first: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     def tell(k: int) -> None:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         if k % 100 == 0:
             print(k, flush=True)
 
     found = run(n, seed, tell, first)
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     print(json.dumps([[*key, count] for key, count in found.items()]), flush=True)
 
 
