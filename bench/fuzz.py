@@ -13,7 +13,8 @@ text        the same for the .json file, as bytes
 
 Every other file is loaded without a comparison of the fingerprint, which lets more mutations
 through to the checks of structure. A worker process does the loading; if it dies, the case that it
-was at is told. The same seed gives the same mutations.
+was at is told. The same seed gives the same mutations. Prints a table, and writes that of 100,000
+or more to bench/results/fuzz.md.
 """
 
 from __future__ import annotations
@@ -35,6 +36,11 @@ from typing import Any
 
 import numpy as np
 
+from bench.markdown import table
+
+RESULTS = Path(__file__).parent / "results" / "fuzz.md"
+# Mutations of the run whose counts are kept.
+MOST = 100_000
 SEED = 19
 # A case may take so many seconds of processor time, and the process so much memory more than it has
 # at the beginning.
@@ -282,7 +288,7 @@ def _worker(n: int, seed: int, first: int) -> None:
 
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description=__doc__)
-    parser.add_argument("--mutations", type=int, default=100_000)
+    parser.add_argument("--mutations", type=int, default=MOST)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutation")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -303,13 +309,15 @@ def main(given: Sequence[str] | None = None) -> int:
         return 1
     counts = {(kind, what): n for kind, what, n in json.loads(lines[-1])}
     outcomes = sorted({what for _, what in counts})
-    print(f"| mutation | {' | '.join(outcomes)} |")
-    print(f"|---|{'---|' * len(outcomes)}")
-    for kind in KINDS:
-        row = (f"{counts.get((kind, what), 0):,}" for what in outcomes)
-        print(f"| {kind} | {' | '.join(row)} |")
-    seconds = time.perf_counter() - start
-    print(f"\n{sum(counts.values()):,} mutations in {seconds:.0f} s, none crashed.")
+    rows = [[kind, *(f"{counts.get((kind, what), 0):,}" for what in outcomes)] for kind in KINDS]
+    total = sum(counts.values())
+    text = (
+        f"# Mutations of model files\n\n{total:,} with seed {chosen.seed}: no crash, no hang, no "
+        f"other exception than ValueError.\n\n{table(['mutation', *outcomes], rows)}"
+    )
+    print(text, f"\n{time.perf_counter() - start:.0f} s")
+    if total >= MOST:
+        RESULTS.write_text(text)
     return 0
 
 
