@@ -13,7 +13,8 @@ text        the same for the .json file, as bytes
 
 Every other file is loaded without a comparison of the fingerprint, which lets more mutations
 through to the checks of structure. A worker process does the loading; if it dies, the case that it
-was at is told. The same seed gives the same mutations.
+was at is told. The same seed gives the same mutations. Prints a table, and writes that of 100,000
+or more to bench/results/fuzz.md.
 """
 
 from __future__ import annotations
@@ -29,13 +30,20 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.markdown import table
+
+RESULTS = Path(__file__).parent / "results" / "fuzz.md"
+# Mutations of the run whose counts are kept.
+MOST = 100_000
 SEED = 19
-# A case may take so many seconds, the process so much memory beside what it has at the beginning.
+# A case may take so many seconds of processor time, and the process so much memory more than it has
+# at the beginning.
 SECONDS, MEMORY = 10, 4 << 30
 KINDS = ("bits", "bytes", "header", "object", "arrays", "text")
 NASTY: list[Any] = [
@@ -187,15 +195,15 @@ class Mutator:
         if how < 0.15:
             del at[key]
         elif how < 0.3:
-            at[key] = at[self.rng.choice(keys)]
+            at[key] = deepcopy(at[self.rng.choice(keys)])
         elif how < 0.45 and isinstance(at[key], int | float):
             at[key] = at[key] + self.rng.choice((1, -1, 8, 1000))
         elif how < 0.55:
             at[key] = self._elsewhere()
         elif how < 0.6 and isinstance(at, dict):
-            at[self.rng.choice(("type", "x", "n_jobs", "classes_", "link_"))] = at[key]
+            at[self.rng.choice(("type", "x", "n_jobs", "classes_", "link_"))] = deepcopy(at[key])
         else:
-            at[key] = self.rng.choice(NASTY)
+            at[key] = deepcopy(self.rng.choice(NASTY))
 
     def _elsewhere(self) -> Any:
         """A part of another file's object."""
@@ -269,18 +277,18 @@ def _worker(n: int, seed: int, first: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
     def tell(k: int) -> None:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         if k % 100 == 0:
             print(k, flush=True)
 
     found = run(n, seed, tell, first)
-    signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     print(json.dumps([[*key, count] for key, count in found.items()]), flush=True)
 
 
 def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.fuzz", description=__doc__)
-    parser.add_argument("--mutations", type=int, default=100_000)
+    parser.add_argument("--mutations", type=int, default=MOST)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--first", type=int, default=0, help="the number of the first mutation")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
@@ -301,13 +309,15 @@ def main(given: Sequence[str] | None = None) -> int:
         return 1
     counts = {(kind, what): n for kind, what, n in json.loads(lines[-1])}
     outcomes = sorted({what for _, what in counts})
-    print(f"| mutation | {' | '.join(outcomes)} |")
-    print(f"|---|{'---|' * len(outcomes)}")
-    for kind in KINDS:
-        row = (f"{counts.get((kind, what), 0):,}" for what in outcomes)
-        print(f"| {kind} | {' | '.join(row)} |")
-    seconds = time.perf_counter() - start
-    print(f"\n{sum(counts.values()):,} mutations in {seconds:.0f} s, none crashed.")
+    rows = [[kind, *(f"{counts.get((kind, what), 0):,}" for what in outcomes)] for kind in KINDS]
+    total = sum(counts.values())
+    text = (
+        f"# Mutations of model files\n\n{total:,} with seed {chosen.seed}: no crash, no hang, no "
+        f"other exception than ValueError.\n\n{table(['mutation', *outcomes], rows)}"
+    )
+    print(text, f"\n{time.perf_counter() - start:.0f} s")
+    if total >= MOST:
+        RESULTS.write_text(text)
     return 0
 
 
