@@ -3,8 +3,8 @@
     python -m bench.kills [kills a case, default 3]
 
 Every case runs in a process of its own, which writes a checkpoint after every round and gets
-SIGKILL at a random moment. The fit is then resumed here, on another engine or with another number of
-threads, and compared with one that nobody has disturbed.
+SIGKILL at a random moment. The fit is then resumed here, on another engine or with another number
+of threads, and compared with one that nobody has disturbed.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ classifier, `reweigh` (AdaBoost) with any classifier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,6 +47,19 @@ class InBlocks(Strategy[R], Protocol):
         While a round is looked at, `training_loss` of it is what it is after `best`. The rows may
         be ahead: rounds that are not asked for any more are lost, and so is the strategy.
         """
+        ...
+
+
+@runtime_checkable
+class Skipping(Strategy[R], Protocol):
+    """A strategy whose rows need not follow every round of a run that is taken up again."""
+
+    def n_skipped(self, rounds: Sequence[R], /) -> int:
+        """So many of these rounds, the first of the run, may be skipped."""
+        ...
+
+    def skip(self, round_: R, /) -> None:
+        """`follow` without the rows: they catch up when the first round after it is followed."""
         ...
 
 
