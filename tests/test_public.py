@@ -66,10 +66,11 @@ def blocks(file: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
 
 
-def test_the_code_of_the_readme_runs(monkeypatch, capsys):
+def test_the_code_of_the_readme_runs(monkeypatch, capsys, tmp_path):
     """From top to bottom in one namespace, and nothing but what stands there."""
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)  # it writes a file
     code = blocks("README.md")
     assert len(code) >= 8
     names: dict = {}

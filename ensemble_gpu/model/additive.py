@@ -19,11 +19,11 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import NUMPY, Where
 from ensemble_gpu.arrays.sparse import column
 from ensemble_gpu.kernels.host.tables import add_stumps, stump_answers
-from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, RIGHT
+from ensemble_gpu.kernels.protocol import ABSTAIN, LEFT, N_LEAVES, RIGHT
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import evaluate
 from ensemble_gpu.kernels.tables import PackedTables
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length
+from ensemble_gpu.model.base import Model, canonical_bytes, check_array, check_length, check_range
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
 
@@ -78,6 +78,21 @@ class JoinedTables:
     thresholds: np.ndarray
     values: np.ndarray
     missing: np.ndarray
+
+
+def _check_rounds(rounds: Rounds, n_features: int, n_outputs: int) -> None:
+    """Raise where a kernel could leave the arrays, or a table would not be one."""
+    n = len(rounds)
+    for name in ("feature", "missing_leaf"):
+        check_array(f"rounds.{name}", getattr(rounds, name), (n,))
+    check_array("rounds.values", rounds.values, (n, n_outputs, N_LEAVES))
+    for name in ("threshold", "alpha", "error"):
+        if getattr(rounds, name).shape != (n,):
+            raise ValueError(f"rounds.{name} must have {n} entries, one a round.")
+    if np.isnan(rounds.threshold).any():
+        raise ValueError("rounds.threshold must be numbers; got NaN.")
+    check_range("rounds.feature", rounds.feature, 0, n_features - 1)
+    check_range("rounds.missing_leaf", rounds.missing_leaf, 0, N_LEAVES - 1)
 
 
 def _tables(rounds: Rounds, n_outputs: int) -> dict[int, Table]:
@@ -150,6 +165,8 @@ class AdditiveModel(Model):
         ends: np.ndarray | None = None,
     ) -> None:
         intercept = np.array(intercept, dtype=np.float64)
+        check_array("intercept", intercept, (None,))
+        _check_rounds(rounds, n_features, len(intercept))
         tables = _tables(rounds, len(intercept))
         owned = [intercept, *(a for t in tables.values() for a in vars(t).values())]
         for array in [*owned, *vars(rounds).values()]:

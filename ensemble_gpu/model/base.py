@@ -18,6 +18,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+# Entries of an array that become canonical bytes at once.
+PART = 1 << 15
+
 
 class Model:
     """An immutable function on the host; a subclass is called with X and gives F [n, outputs].
@@ -80,11 +83,37 @@ def canonical_bytes(array: Any) -> bytes:
     return np.ascontiguousarray(array, dtype=kind).tobytes()
 
 
+def canonical_parts(array: Any) -> Iterator[bytes]:
+    """`canonical_bytes` of a long array, some entries at a time: they stay in the cache."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    for start in range(0, max(1, len(flat)), PART):
+        yield canonical_bytes(flat[start : start + PART])
+
+
 def read_only(array: Any, dtype: Any) -> np.ndarray:
     """A read-only contiguous array of the type; the caller's memory where it is that already."""
     own = np.ascontiguousarray(array, dtype=dtype).view()
     own.flags.writeable = False
     return own
+
+
+def check_array(name: str, array: np.ndarray, shape: tuple[int | None, ...]) -> None:
+    """Raise where an array has another shape (None: any size), or is not finite."""
+    fits = array.ndim == len(shape) and all(
+        asked in (None, own) for asked, own in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        sizes = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{name} must have shape ({sizes}); got {array.shape}.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite; got NaN or infinity.")
+
+
+def check_range(name: str, array: np.ndarray, low: int, high: int) -> None:
+    """Raise where an integer is below `low` or above `high`."""
+    if len(array) and (array.min() < low or array.max() > high):
+        outside = array[(array < low) | (array > high)]
+        raise ValueError(f"{name} must be from {low} to {high}; got {int(outside[0])}.")
 
 
 def check_length(name: str, n: int) -> None:

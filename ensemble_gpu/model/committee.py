@@ -31,6 +31,7 @@ from ensemble_gpu.model.base import (
     Model,
     NoFingerprintError,
     canonical_bytes,
+    check_array,
     check_length,
     read_only,
 )
@@ -211,6 +212,8 @@ class Committee(Model):
             n_features=n_features,
             intercept=read_only(start, np.float64),
         )
+        check_array("alphas", self.alphas, (len(self.learners),))
+        check_array("intercept", self.intercept, (voice.n_outputs,))
 
     def __getstate__(self) -> dict[str, Any]:
         return {

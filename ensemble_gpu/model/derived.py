@@ -10,7 +10,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.model.additive import AdditiveModel, Rounds
-from ensemble_gpu.model.base import Model, canonical_bytes
+from ensemble_gpu.model.base import Model, canonical_bytes, check_array
 from ensemble_gpu.model.generators import Generators, Grid, cells
 from ensemble_gpu.model.inputs import rows_at_work
 
@@ -32,6 +32,13 @@ class DerivedModel(Model):
     model: AdditiveModel
 
     def __init__(self, grid: Grid, generators: Generators, model: AdditiveModel) -> None:
+        p, n = len(grid.centre), model.n_features
+        for name in ("centre", "scale"):
+            check_array(f"grid.{name}", getattr(grid, name), (p,))
+        if (grid.scale == 0.0).any():
+            raise ValueError("grid.scale must not be 0.")
+        for name, array in vars(generators).items():
+            check_array(f"generators.{name}", array, (n, p))
         self._assign(grid=grid, generators=generators, model=model)
 
     @classmethod

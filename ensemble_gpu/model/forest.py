@@ -23,7 +23,13 @@ from ensemble_gpu.arrays.sparse import check_dense, is_sparse
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import (
+    Model,
+    canonical_bytes,
+    canonical_parts,
+    check_length,
+    read_only,
+)
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.nodes import Gathered, Nodes, check_nodes, depths, paths, tree_importances
 from ensemble_gpu.model.stages import checked_ends, joined_ends, last_of, stages
@@ -190,7 +196,7 @@ class Forest(Model):
         yield canonical_bytes(sizes)
         arrays = [self.intercept, self.starts, *vars(self.nodes).values()]
         for array in [*arrays, self.subsets, *self.categories.values()]:
-            yield canonical_bytes(array)
+            yield from canonical_parts(array)
         if self.ends is not None:
             yield canonical_bytes(self.ends)
 

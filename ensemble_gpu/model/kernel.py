@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import Model, canonical_bytes, check_array, check_length, read_only
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
 
@@ -57,6 +57,11 @@ class KernelModel(Model):
             width=float(width),
             intercept=read_only(intercept, np.float64),
         )
+        check_array("rows", self.rows, (None, None))
+        check_array("coefficients", self.coefficients, (None, len(self.rows)))
+        check_array("intercept", self.intercept, (1,))
+        if not 0.0 < self.width < np.inf:
+            raise ValueError(f"width must be a positive number; got {self.width!r}.")
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("rows", "coefficients", "width", "intercept")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import Model, canonical_bytes, check_array, check_length, read_only
 from ensemble_gpu.model.inputs import check_complete, rows_at_work
 from ensemble_gpu.model.spline import Shape
 from ensemble_gpu.model.stages import stages
@@ -36,6 +36,9 @@ class LinearModel(Model):
             constants=read_only(constants, np.float64),
             intercept=read_only(intercept, np.float64),
         )
+        check_array("coefficients", self.coefficients, (None, None, None))
+        check_array("constants", self.constants, self.coefficients.shape[:2])
+        check_array("intercept", self.intercept, self.coefficients.shape[1:2])
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("coefficients", "constants", "intercept")

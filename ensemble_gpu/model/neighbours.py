@@ -17,7 +17,13 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.smallest import smallest
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import (
+    Model,
+    canonical_bytes,
+    check_array,
+    check_length,
+    read_only,
+)
 from ensemble_gpu.model.inputs import check_complete, rows_at_work
 from ensemble_gpu.model.stages import stages
 
@@ -132,6 +138,14 @@ class NeighbourModel(Model):
             n_neighbors=int(n_neighbors),
             **{name: read_only(array, np.float64) for name, array in arrays.items()},
         )
+        check_array("rows", self.rows, (None, None))
+        n, p = self.rows.shape
+        check_array("values", self.values, (None, n, None))
+        for name in ("shift", "scale"):
+            check_array(name, getattr(self, name), (p,))
+        check_array("intercept", self.intercept, self.values.shape[2:])
+        if not 1 <= self.n_neighbors <= n:
+            raise ValueError(f"n_neighbors must be from 1 to {n}; got {self.n_neighbors!r}.")
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("rows", "values", "n_neighbors", "shift", "scale", "intercept")

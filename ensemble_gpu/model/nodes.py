@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ensemble_gpu.kernels.tree_protocol import LEAF
+from ensemble_gpu.model.base import check_range
 
 
 @dataclass(frozen=True)
@@ -139,25 +140,43 @@ def check_nodes(
     ends = np.append(starts, n)
     if ends[0] != 0 or (np.diff(ends) <= 0).any():
         _refuse("starts", starts, f"ascending from 0 to below {n}, the number of nodes")
-    inner = np.flatnonzero(nodes.feature != LEAF)
-    end = np.repeat(ends[1:], np.diff(ends))[inner]
-    left, right = nodes.left[inner], nodes.right[inner]
-    wrong = (left != inner + 1) | (right <= left) | (right >= end)
+    inner = nodes.feature != LEAF
+    _check_children(nodes, inner, ends)
+    check_range("nodes.feature", nodes.feature, LEAF, n_features - 1)
+    check_range("nodes.subset", nodes.subset, LEAF, len(subsets) - 1)
+    unknown = np.isnan(nodes.threshold) & inner
+    if len(subsets):
+        unknown &= nodes.subset == LEAF
+    if unknown.any():
+        _refuse(f"the threshold of node {np.flatnonzero(unknown)[0]}", np.nan, "a number")
+    if not np.isfinite(nodes.value).all():
+        _refuse("nodes.value", "NaN or infinity", "finite")
+    _check_categories(nodes, n_features, subsets, categories)
+
+
+def _check_children(nodes: Nodes, inner: np.ndarray, ends: np.ndarray) -> None:
+    """Raise unless every node but the roots is the child of one node, which is before it."""
+    at = np.flatnonzero(inner)
+    left, right = nodes.left[at], nodes.right[at]
+    wrong = (left != at + 1) | (right <= left) | (right >= np.repeat(ends[1:], np.diff(ends))[at])
     if wrong.any():
-        i = int(inner[wrong][0])
+        i = int(at[wrong][0])
         _refuse(
             f"the children of node {i}", (int(nodes.left[i]), int(nodes.right[i])),
             f"{i + 1} and a later node of its tree (preorder)",
         )  # fmt: skip
-    _check_range("nodes.feature", nodes.feature[inner], 0, n_features)
-    _check_range("nodes.subset", nodes.subset, LEAF, len(subsets))
-    _check_categories(nodes, n_features, subsets, categories)
-
-
-def _check_range(name: str, array: np.ndarray, low: int, high: int) -> None:
-    outside = array[(array < low) | (array >= high)]
-    if len(outside):
-        _refuse(name, int(outside[0]), f"from {low} to {high - 1}")
+    is_child = np.zeros(len(nodes), dtype=bool)
+    is_child[1:] = inner[:-1]
+    is_child[right] = True
+    n_others, n_children = len(nodes) - (len(ends) - 1), np.count_nonzero(is_child)
+    if not 2 * len(at) == n_children == n_others:
+        _refuse(
+            "nodes", f"{2 * len(at)} children, {n_children} of them different",
+            f"trees, whose {n_others} nodes below the roots are the child of one node each",
+        )  # fmt: skip
+    n_pointers = np.count_nonzero(nodes.left != LEAF) + np.count_nonzero(nodes.right != LEAF)
+    if n_pointers != n_others:
+        _refuse("the children of leaves", "others", f"{LEAF}")
 
 
 def _check_categories(
@@ -168,7 +187,7 @@ def _check_categories(
     for f, values in categories.items():
         if not 0 <= f < n_features:
             _refuse("categories", f, f"keyed by features from 0 to {n_features - 1}")
-        if not (np.diff(values) > 0).all():
+        if np.isnan(values).any() or not (np.diff(values) > 0).all():
             _refuse(f"categories[{f}]", values, "ascending, without NaN")
         bits = 64 * subsets.shape[1]
         if len(subsets) and len(values) > bits and (nodes.subset[nodes.feature == f] >= 0).any():

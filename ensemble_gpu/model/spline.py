@@ -14,9 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solveh_banded
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length, read_only
+from ensemble_gpu.model.base import (
+    Model,
+    canonical_bytes,
+    check_array,
+    check_length,
+    check_range,
+    read_only,
+)
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
 
@@ -29,6 +37,18 @@ def second_derivatives(knots: np.ndarray) -> np.ndarray:
         D, R = _slopes(knots)
         inner[1:-1] = np.linalg.solve(R, D)
     return inner
+
+
+def bends(knots: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """m = M v [K, s] of values [K, s], from the three diagonals of R: memory of K numbers."""
+    m = np.zeros_like(values)
+    if len(knots) > 2:
+        h = np.diff(knots)
+        bands = np.stack([np.append(0.0, h[1:-1] / 6.0), (h[:-1] + h[1:]) / 3.0])
+        m[1:-1] = solveh_banded(
+            bands[-len(h) + 1 :], np.diff(np.diff(values, axis=0) / h[:, None], axis=0)
+        )
+    return m
 
 
 def root_of_roughness(knots: np.ndarray) -> np.ndarray:
@@ -78,9 +98,8 @@ class Shape:
     def __call__(self, x: Any) -> np.ndarray:
         """The contribution of host values x [n]."""
         x = np.asarray(x, dtype=np.float64)
-        M = second_derivatives(self.knots)
         values = self.values[:, None]
-        return natural(x, self.knots, values, M @ values, NUMPY)[:, 0]
+        return natural(x, self.knots, values, bends(self.knots, values), NUMPY)[:, 0]
 
 
 class SplineModel(Model):
@@ -121,6 +140,24 @@ class SplineModel(Model):
             intercept=read_only(intercept, np.float64),
             n_features=int(n_features),
         )
+        self._check()
+
+    def _check(self) -> None:
+        """Raise where an array would be left."""
+        n, n_terms = len(self.terms), len(self.knots)
+        check_array("features", self.features, (n_terms,))
+        check_range("features", self.features, 0, self.n_features - 1)
+        check_range("terms", self.terms, 0, n_terms - 1)
+        check_array("constants", self.constants, (n,))
+        check_array("intercept", self.intercept, (1,))
+        check_array("terms", self.terms, (n,))
+        check_array("values", self.values, (n, None))
+        for t in self.knots:
+            check_array("knots", t, (None,))
+            if not 2 <= len(t) <= self.values.shape[1] + 2 * (n == 0) or (np.diff(t) <= 0).any():
+                raise ValueError(
+                    f"knots must ascend, 2 to {self.values.shape[1]} of them; got {len(t)}."
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("features", "knots", "terms", "values", "constants", "intercept", "n_features")
@@ -165,15 +202,13 @@ class SplineModel(Model):
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         F = where.zeros((X.shape[0], 1), where.xp.float64) + where.put(self.intercept)[None, :]
-        second: dict[int, np.ndarray] = {}
         for first, last in stages(rounds, len(self)):
             for term in np.unique(self.terms[first:last]).tolist():
                 knots = self.knots[term]
                 own = first + np.flatnonzero(self.terms[first:last] == term)
                 v = self.values[own, : len(knots)].sum(axis=0) + self.constants[own].sum()
-                if term not in second:
-                    second[term] = second_derivatives(knots)
                 x = where.as_float64(X[:, int(self.features[term])])
-                v, m = v[:, None], second[term] @ v[:, None]
+                v = v[:, None]
+                m = bends(knots, v)
                 F = F + natural(x, knots, where.put(v), where.put(m), where)
             yield source.hand_over(F + 0.0)  # a copy: the caller may write to it

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.model.base import Model, canonical_bytes, check_length
+from ensemble_gpu.model.base import Model, canonical_bytes, check_array, check_length, check_range
 from ensemble_gpu.model.inputs import rows_at_work
 from ensemble_gpu.model.stages import stages
 
@@ -64,6 +64,10 @@ class VoteModel(Model):
             "alphas": np.array(alphas, dtype=np.float64),
             "intercept": np.array(intercept, dtype=np.float64),
         }
+        check_array("intercept", own["intercept"], (None,))
+        check_array("chosen", own["chosen"], (None,))
+        check_array("alphas", own["alphas"], (len(own["chosen"]),))
+        check_range("chosen", own["chosen"], 0, len(voters) - 1)
         for array in own.values():
             array.setflags(write=False)
         self._assign(voters=tuple(voters), n_features=n_features, **own)

@@ -6,16 +6,21 @@ features, outputs and classes everywhere, parameters that it takes, members that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.model.link import INCREASING, LINKS
+from ensemble_gpu.model.answers import Always, Answers, Coded, Each, parts, uncoded
+from ensemble_gpu.model.committee import LINK_NUMBERS, CodedVoice, Voice
+from ensemble_gpu.model.link import INCREASING, LINKS, MARGINS
 from ensemble_gpu.saving.container import refuse
 
 # Threads that a file may ask for.
 MOST_THREADS = 1024
+# Additions of stumps to intervals of tables: a few seconds.
+MOST_WORK = 2.0**33
 
 
 def check_estimator(estimator: Any, fitted: bool, path: str) -> None:
@@ -52,6 +57,9 @@ def _features(estimator: Any, path: str) -> None:
         len(names) != p or names.dtype != object or not all(type(n) is str for n in names)
     ):
         refuse(f"{path} has {p} features, and feature_names_in_ that are not {p} strings")
+    shares = vars(estimator).get("feature_importances_")
+    if shares is not None and len(shares) != p:
+        refuse(f"{path} has {p} features, and {len(shares)} feature_importances_")
 
 
 def _classes(estimator: Any, path: str) -> None:
@@ -71,8 +79,9 @@ def _classes(estimator: Any, path: str) -> None:
     if model is None:
         return
     # Shares of the classes have an output for each; sums of two classes one for both.
-    outputs = len(classes) if not hasattr(estimator, "link_") or len(classes) != 2 else 1
-    if model.n_outputs != outputs:
+    sums = hasattr(estimator, "link_")
+    outputs = 1 if sums and len(classes) == 2 else len(classes)
+    if model.n_outputs != outputs or (sums and len(classes) < 2):
         refuse(f"{path} has {len(classes)} classes, and its model {model.n_outputs} outputs")
 
 
@@ -128,10 +137,83 @@ def _members(estimator: Any, path: str) -> None:
             check_numbered(learner, len(classes), f"{path}.estimators_.{k}")
 
 
+def check_committee(model: Any, path: str) -> None:
+    """Learners of a committee answer as its voice asks them."""
+    voice = model.voice
+    binary = getattr(voice, "binary", voice)
+    least = getattr(binary, "least", None)
+    if least is not None and not 0.0 < least < 0.5:
+        refuse(f"{path}.voice has least={least!r}, which has to be between 0 and 1/2")
+    if getattr(voice, "link", MARGINS) not in LINK_NUMBERS:
+        refuse(f"{path}.voice cannot have link={voice.link!r}")
+    for k, learner in enumerate(model.learners):
+        own = parts(learner)
+        if not own or (isinstance(voice, Answers) and voice.n_outputs % len(own)):
+            refuse(f"{path}.learners.{k} has {len(own)} parts for {voice.n_outputs} outputs")
+        if isinstance(voice, Voice) and len(own) > 1:
+            refuse(f"{path}.learners.{k} has {len(own)} parts, and may have one")
+        for part in own:
+            _check_part(part, model, least is not None, f"{path}.learners.{k}")
+
+
+def _check_part(part: Any, model: Any, confident: bool, path: str) -> None:
+    coded = isinstance(model.voice, CodedVoice)
+    if isinstance(part, Coded) != coded or (coded and len(part.code) != model.n_outputs):
+        refuse(f"{path} has no code of {model.n_outputs} classes where it needs one, or has one")
+    learner = uncoded(part)
+    if isinstance(learner, Each | Coded):
+        refuse(f"{path} is no estimator")
+    if isinstance(learner, Always):
+        return
+    check_learner(learner, model.n_features, path)
+    classes = getattr(learner, "classes_", None)
+    if classes is not None and classes.dtype.kind not in "iu":
+        refuse(f"{path} has classes that are no numbers")
+    if confident and not hasattr(learner, "predict_proba"):
+        refuse(f"{path} has no probabilities")
+
+
+def check_votes(model: Any, path: str) -> None:
+    """Voters read features that there are."""
+    p = model.n_features
+    for k, voter in enumerate(model.voters):
+        if getattr(voter, "source", None) is not None:
+            check_learner(voter.source, p, f"{path}.voters.{k}")
+        elif hasattr(voter, "source") and voter.number >= p:
+            refuse(f"{path}.voters.{k} is column {voter.number} of {p}")
+        elif max(getattr(voter, "f", 0), getattr(voter, "g", 0)) >= p:
+            refuse(f"{path}.voters.{k} has features beyond the {p} of the model")
+
+
+def check_work(rounds: Any, path: str) -> None:
+    """Refuse stumps whose sum would take too long: each is added to all intervals of its table."""
+    if not len(rounds) or rounds.threshold.shape != rounds.feature.shape:
+        return  # of another shape: the model refuses them
+    _, feature, n = np.unique(rounds.feature, return_inverse=True, return_counts=True)
+    if (n.astype(float) ** 2).sum() <= MOST_WORK:
+        return
+    order = np.lexsort((rounds.threshold, feature))
+    owner, threshold = feature[order], rounds.threshold[order]
+    new = np.append(True, (np.diff(owner) != 0) | (np.diff(threshold) != 0.0))
+    intervals = np.bincount(owner[new], minlength=len(n)) + 1.0
+    if (n * intervals).sum() > MOST_WORK:
+        refuse(f"{path} has {len(rounds)} stumps with too many thresholds to add them up")
+
+
+# What must hold of a value besides the checks of its fields: by its name in a file.
+CHECKS: dict[str, Callable[[Any, str], None]] = {
+    "Rounds": check_work,
+    "Committee": check_committee,
+    "VoteModel": check_votes,
+}
+
+
 def check_learner(learner: Any, n_features: int, path: str) -> None:
     """Refuse what cannot predict rows of so many features."""
     if not hasattr(learner, "predict") or isinstance(learner, type):
         refuse(f"{path} is no estimator")
+    if not any(hasattr(learner, name) for name in ("model_", "estimator_", "classes_")):
+        refuse(f"{path} is not fitted")
     if getattr(learner, "n_features_in_", n_features) != n_features:
         refuse(f"{path} has {learner.n_features_in_} features, and is given {n_features}")
 

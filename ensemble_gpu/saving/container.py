@@ -73,6 +73,11 @@ def _no_constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no JSON number")
 
 
+def type_name(dtype: np.dtype) -> str | None:
+    """What a file calls a data type, in either byte order; None where it has no name for it."""
+    return NAMES.get(dtype.newbyteorder("<")) if dtype.kind in "biuf" else None
+
+
 def pieces(container: Container) -> Iterator[bytes | memoryview]:
     """The bytes of a file, part by part."""
     order = sorted(container.arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
@@ -81,7 +86,7 @@ def pieces(container: Container) -> Iterator[bytes | memoryview]:
     for name, array in order:
         own = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         header[name] = {
-            "dtype": NAMES[own.dtype], "shape": list(array.shape),
+            "dtype": type_name(own.dtype), "shape": list(array.shape),
             "data_offsets": [at, at + own.nbytes],
         }  # fmt: skip
         at += own.nbytes

@@ -16,16 +16,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from ensemble_gpu.saving.container import Container, dumped, parsed, refuse
 from ensemble_gpu.saving.reading import Reader
-from ensemble_gpu.saving.registry import ESTIMATORS, MODELS
-from ensemble_gpu.saving.writing import CannotBeSavedError, Writer, name_of
+from ensemble_gpu.saving.registry import ESTIMATORS, MODELS, name_of
+from ensemble_gpu.saving.writing import CannotBeSavedError, Writer
 
 FORMAT, SCHEMA = "ensemble_gpu", 1
 # The kind of a checkpoint whose estimator cannot be saved: its object says why.
 NO_MODEL = "Checkpoint"
 MOST_DIGITS = 6
+# Estimators that a fit leaves something on; the others are parameters of these.
+FITTABLE = frozenset(name for name, entry in ESTIMATORS.items() if entry.required)
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,13 @@ class Document:
 def written(value: Any, version: str) -> Document:
     """An estimator or a model as a document."""
     name = name_of(value)
-    if name not in ESTIMATORS and name not in MODELS:
+    if name is None or name not in FITTABLE.union(MODELS):
         raise CannotBeSavedError(
-            f"{type(value).__name__} cannot be saved: estimators and models of this package can."
+            f"{type(value).__name__} cannot be saved: fitted estimators of this package and their "
+            "models can."
         )
-    assert name is not None
+    if name in ESTIMATORS:
+        check_is_fitted(value)
     writer = Writer()
     root = writer.value(value, "")
     return Document(name, fingerprint_of(value), version, root, writer.arrays)
@@ -96,7 +101,7 @@ def read(document: Document, verify: bool) -> Any:
     root = document.root
     if document.kind == NO_MODEL:
         refuse(f"it is a checkpoint to resume a fit from, and holds no model ({str(root)[:300]})")
-    if document.kind not in ESTIMATORS and document.kind not in MODELS:
+    if document.kind not in FITTABLE and document.kind not in MODELS:
         refuse(f"its kind is {document.kind!r}, which this version does not know")
     if not isinstance(root, dict) or root.get("type") != document.kind:
         refuse(f"its kind is {document.kind!r}, and it holds another")

@@ -26,7 +26,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
 
     The file holds data and no code: parameters, labels, categories, names of features, the history
     and the model, to the last bit. `load` makes the estimator again. Callbacks belong to a run and
-    are not kept.
+    are not kept; nor are the rounds that a warm start of boosting would go on from.
 
     Parameters
     ----------

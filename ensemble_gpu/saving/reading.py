@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.saving.consistency import check_estimator
+from ensemble_gpu.saving.consistency import CHECKS, check_estimator
 from ensemble_gpu.saving.container import refuse
 from ensemble_gpu.saving.registry import ESTIMATORS, FITTED, VALUES, class_of
 from ensemble_gpu.saving.values import COLLECTIONS, WRITTEN, read_labels, read_scalar
@@ -112,17 +112,19 @@ class Reader:
         if entry.keys() - known or own.fields.keys() - own.absent - entry.keys():
             refuse(f"{path} ({name}) needs {', '.join(own.fields)}; got {', '.join(entry)}")
         fields: dict[str, Any] = dict.fromkeys(own.absent)
-        for field, check in {**own.fields, **own.derived}.items():
+        for field, check in own.fields.items():
             if field in entry:
                 fields[field] = self.value(entry[field], f"{path}.{field}")
                 check(fields[field], f"{path}.{field}")
-        derived = {field: fields.pop(field) for field in own.derived if field in fields}
         try:
             made = class_of(name)(**fields)
         except MISFITS as error:
             refuse(f"{path} is no {name} ({error})")
-        for field, found in derived.items():
-            if not _equal(found, getattr(made, field)):
+        if name in CHECKS:
+            CHECKS[name](made, path)
+        for field in own.derived.keys() & entry.keys():
+            found = self.value(entry[field], f"{path}.{field}")
+            if not _equal(found, getattr(made, own.derived[field])):
                 refuse(f"{path}.{field} does not follow from the rest of it")
         return made
 
@@ -154,7 +156,7 @@ class Reader:
 
 
 def _equal(found: Any, made: Any) -> bool:
-    """Whether two values with arrays for fields are the same, NaN and all."""
-    return all(
+    """Whether two objects with arrays for fields are the same, NaN and all."""
+    return type(found) is type(made) and all(
         np.array_equal(one, vars(made)[name], equal_nan=True) for name, one in vars(found).items()
     )

@@ -36,14 +36,15 @@ from ensemble_gpu.saving.fields import (
 class Value:
     """A class that is made from its fields: a frozen dataclass, or a model from its state.
 
-    Those in `absent` are left to the class where the file does not have them. `derived` are
-    attributes that follow from the others, written for readers in other languages.
+    Those in `absent` are left to the class where the file does not have them. What is `derived`
+    follows from the others, and is written for readers in other languages: its name in the file,
+    and the attribute that it is.
     """
 
     module: str
     fields: Mapping[str, Check]
     absent: frozenset[str] = frozenset()
-    derived: Mapping[str, Check] = field(default_factory=dict)
+    derived: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None  # of the class, where it is another than in the file
 
 
@@ -73,7 +74,6 @@ MODELS = (
 )  # fmt: skip
 VOICES, VOTERS = ("Answers", "CodedVoice", "Voice"), ("AnswersOnly", "Member", "Rectangle")
 GENERATORS = ("BallGenerators", "BoxGenerators", "HalfSpaceGenerators")
-EMPTY: dict[str, Check] = {}
 
 _TABLES = {
     "feature": vector(INT), "start": vector(INT), "thresholds": vector(FLOAT),
@@ -150,7 +150,7 @@ VALUES: dict[str, Value] = {
     "Rounds": _model("additive", _ROUNDS),
     "JoinedTables": _model("additive", _TABLES),
     "AdditiveModel": _model(
-        "additive", _ADDITIVE, derived={"joined": instance("JoinedTables")}
+        "additive", _ADDITIVE, derived={"tables": "joined"}
     ),
     "Nodes": _model("nodes", _NODES, absent=frozenset({"subset"})),
     "Forest": _model("forest", _FOREST),

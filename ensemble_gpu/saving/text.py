@@ -18,9 +18,9 @@ import numpy as np
 from ensemble_gpu.saving.container import (
     DTYPES,
     MOST_DIMENSIONS,
-    NAMES,
     parsed,
     refuse,
+    type_name,
 )
 from ensemble_gpu.saving.document import Document, check_words
 from ensemble_gpu.saving.values import FLOATS, written_float
@@ -55,8 +55,7 @@ def _listed(array: np.ndarray) -> dict[str, Any]:
     flat = array.reshape(-1).tolist()
     if array.dtype.kind == "f":
         flat = [one if math.isfinite(one) else written_float(one)["value"] for one in flat]
-    dtype = NAMES[array.dtype.newbyteorder("<")]
-    return {"dtype": dtype, "shape": list(array.shape), "data": flat}
+    return {"dtype": type_name(array.dtype), "shape": list(array.shape), "data": flat}
 
 
 def _read(name: str, entry: Any, most: int) -> np.ndarray:

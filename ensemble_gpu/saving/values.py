@@ -130,7 +130,7 @@ def written_labels(array: np.ndarray, write: Callable[[Any], Any]) -> dict[str, 
         items = array.view(np.int64).tolist()
         return {"type": "labels", "dtype": array.dtype.str, "items": items}
     items = array.tolist()
-    dtype = {"T": "str", "O": "object"}.get(kind, array.dtype.newbyteorder("<").str)
+    dtype = {"T": "str", "O": "object"}.get(kind) or array.dtype.newbyteorder("<").str
     if kind in "US" and not _compact(items, array.dtype.itemsize // (4 if kind == "U" else 1)):
         dtype = "object"
     return {"type": "labels", "dtype": dtype, "items": [write(item) for item in items]}

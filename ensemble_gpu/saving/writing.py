@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.saving.container import NAMES
+from ensemble_gpu.arrays.namespace import is_array, to_numpy
+from ensemble_gpu.saving.container import type_name
 from ensemble_gpu.saving.registry import (
     ESTIMATORS,
     FITTED,
@@ -47,8 +48,8 @@ class Writer:
         scalar = written_scalar(value)
         if scalar is not None:
             return scalar
-        if isinstance(value, np.ndarray):
-            return self._array(value, path)
+        if is_array(value):
+            return self._array(to_numpy(value), path)
         if isinstance(value, np.random.RandomState):
             return self._random_state(value, path)
         collected = self._collection(value, path)
@@ -62,7 +63,7 @@ class Writer:
         raise _refusal(value, path)
 
     def _array(self, array: np.ndarray, path: str) -> Any:
-        if array.dtype.newbyteorder("<") in NAMES:
+        if type_name(array.dtype):
             self.arrays[path] = array
             return {"type": "array", "name": path}
         if array.ndim == 1 and array.dtype.kind in "UTOSmM":
@@ -72,9 +73,7 @@ class Writer:
 
     def _collection(self, value: Any, path: str) -> Any | None:
         kind = type(value)
-        if kind is list and len({id(one) for one in value if name_of(one)}) < sum(
-            name_of(one) is not None for one in value
-        ):
+        if kind is list and _repeats(value):
             return self._repeated(value, path)
         if kind in (list, tuple):
             items = [self.value(one, f"{path}.{k}") for k, one in enumerate(value)]
@@ -118,7 +117,7 @@ class Writer:
         entry, state = VALUES[name], _state(value)
         found: dict[str, Any] = {"type": name}
         for field in (*entry.fields, *entry.derived):
-            own = state[field] if field in state else getattr(value, field)
+            own = state[field] if field in state else getattr(value, entry.derived[field])
             if field in entry.absent and own.strides == (0,):
                 continue
             found[field] = self.value(own, f"{path}.{field}")
@@ -135,6 +134,12 @@ class Writer:
         return {"type": name, "params": params, "fitted": fitted}
 
 
+def _repeats(items: list[Any]) -> bool:
+    """Whether an object is among the items more than once."""
+    own = [id(one) for one in items if name_of(one)]
+    return len(set(own)) < len(own)
+
+
 def _state(value: Any) -> Mapping[str, Any]:
     own = value.__getstate__()
     return own if isinstance(own, dict) else {}
@@ -143,7 +148,7 @@ def _state(value: Any) -> Mapping[str, Any]:
 def _refusal(value: Any, path: str) -> CannotBeSavedError:
     about = f"{path}={value!r}"[:120]
     hint = ""
-    if path == "loss":
+    if path.split(".")[-1] == "loss":
         hint = (
             " Predicting needs only the link, which is kept: estimator.set_params(loss=...) with a "
             "loss by name, and then save, gives a file that predicts the same."

@@ -433,7 +433,7 @@ def broken(name: str, at: int, value: float) -> Nodes:
         ({"nodes": broken("left", 0, 0)}, "children of node 0"),
         ({"nodes": broken("right", 0, 0)}, "children of node 0"),
         ({"nodes": broken("right", 0, 10_000)}, "children of node 0"),
-        ({"nodes": broken("feature", 0, 7)}, "nodes.feature must be from 0 to 6; got 7"),
+        ({"nodes": broken("feature", 0, 7)}, "nodes.feature must be from -1 to 6; got 7"),
         ({"nodes": broken("subset", 0, 9999)}, "nodes.subset must be from -1 to"),
         ({"nodes": replace(FOREST.nodes, weight=np.ones(3))}, "nodes.weight must be an array of"),
         ({"starts": [1]}, "starts must be ascending"),
