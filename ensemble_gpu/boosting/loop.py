@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from ensemble_gpu.boosting.strategy import InBlocks, Strategy, one_by_one
+from ensemble_gpu.boosting.strategy import InBlocks, Skipping, Strategy, one_by_one
 from ensemble_gpu.learners.protocol import R
 
 # Called after each round with (rounds so far, the round); a text means "stop, because ...".
@@ -70,10 +70,14 @@ class Resumed(Generic[R]):
         return self.strategy.reason
 
     def rounds(self, most: int) -> Iterator[R]:
-        for round_ in self.earlier[:most]:
+        strategy, earlier = self.strategy, self.earlier[:most]
+        n_skipped = strategy.n_skipped(earlier) if isinstance(strategy, Skipping) else 0
+        for number, round_ in enumerate(earlier):
             yield round_
             most -= 1
-            if most > 0:
+            if isinstance(strategy, Skipping) and number < n_skipped:
+                strategy.skip(round_)
+            elif most > 0:
                 self.follow(round_)
         yield from rounds_of(self.strategy, most)
 

@@ -52,6 +52,11 @@ class OneClassAtATime:
         self.weight = float(len(classes))
         self.reason = ""
 
+    @property
+    def n_groups(self) -> int:
+        """Of the weights of each class, where they are in groups."""
+        return self.classes[0].n_groups
+
     def _propose(self, k: int) -> None:
         """The best round of class k, and by how much it lowers its weights, which began as 1."""
         own = self.classes[k].best()

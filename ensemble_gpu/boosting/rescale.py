@@ -9,6 +9,7 @@ q = rint(q * ratio). Now and then all rows are requantised from the exact logari
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,32 @@ def reason_for(score: float | None) -> str:
     if score is None:
         return "no feature has two different values to split"
     return f"no stump is better than chance (its score: {score:.6f})"
+
+
+def n_before_requantising(kind: int, cumulated: np.ndarray, rounds: Sequence[Stump]) -> int:
+    """Rounds before the last one after which all rows are requantised; 0 where there is none.
+
+    The weights are found anew then, from tables alone: rows need not follow what was before. When
+    it is done depends on the rounds, and on no row.
+    """
+    groups = len(rounds[0].trail.totals) if rounds else 0
+    shape = groups, cumulated.shape[1], cumulated.shape[2]
+    tables, fixed = np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    leaf_of, scale = np.zeros(shape[2], dtype=np.int64), np.ones(groups)
+    ratio, logs = np.ones((groups, N_LEAVES)), np.zeros((groups, N_LEAVES))
+    fresh, last, since = np.zeros(groups, dtype=np.int64), 0, 0
+    for number, stump in enumerate(rounds):
+        if stump.left is not None:
+            return 0
+        fresh = stump.trail.totals if since == 0 else fresh
+        _, worn = follow_stump(
+            kind, stump.values, stump.alpha, stump[:3], cumulated, tables, fixed, leaf_of, scale,
+            ratio, logs, stump.trail, fresh,
+        )  # fmt: skip
+        since += 1
+        if worn or since >= REQUANTISE_EVERY:
+            last, since = number, 0
+    return last
 
 
 class Rescale:
@@ -154,6 +181,27 @@ class Rescale:
             self._requantise()
         else:
             self.histograms.rescale(stump.feature, self.leaf_of, self.ratio, kept)
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.scale)
+
+    def n_skipped(self, rounds: Sequence[Stump]) -> int:
+        if self.vote_loss is not None:  # which follows rows of its own
+            return 0
+        return n_before_requantising(self.rule.kind, self.cumulated, rounds)
+
+    def skip(self, stump: Stump) -> None:
+        self._begin(stump.trail.totals)
+        self.loss = self.training_loss(stump)
+        _, worn = follow_stump(
+            self.rule.kind, stump.values, stump.alpha, stump[:3], self.cumulated, self.log_tables,
+            self.fixed_tables, self.leaf_of, self.scale, self.ratio, self.logs, stump.trail,
+            self.fresh_totals,
+        )  # fmt: skip
+        self.used[stump.feature] = True
+        again = worn or self.rounds_since + 1 >= REQUANTISE_EVERY
+        self.rounds_since = 0 if again else self.rounds_since + 1
 
     def _cumulated_in(self, order: np.ndarray, feature: int) -> np.ndarray:
         """Rows up to each code of one feature, its codes in another order: [class, 1, code]."""

@@ -6,12 +6,12 @@ does in one call for many rounds. The stumps, and the bits of their values, are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ensemble_gpu.boosting.blocks import BlockSize
-from ensemble_gpu.boosting.rescale import WeightTrail, reason_for
+from ensemble_gpu.boosting.rescale import WeightTrail, n_before_requantising, reason_for
 from ensemble_gpu.boosting.rules import AdaBoostRule, round_weights
-from ensemble_gpu.kernels.stump_rounds import NO_SPLIT, StumpRecords, StumpRounds
+from ensemble_gpu.kernels.stump_rounds import NO_SPLIT, SkippedRounds, StumpRecords, StumpRounds
 from ensemble_gpu.learners.stump import Stump
 
 
@@ -40,6 +40,20 @@ class RescaleRounds:
         if self.pending is not None:
             self._find(0)
         self.loss, self.pending = self.training_loss(stump), stump
+
+    @property
+    def n_groups(self) -> int:
+        return self.run.records(1).trails.shape[2]
+
+    def n_skipped(self, rounds: Sequence[Stump]) -> int:
+        if not isinstance(self.run, SkippedRounds):
+            return 0
+        return n_before_requantising(self.rule.kind, self.run.cumulated, rounds)
+
+    def skip(self, stump: Stump) -> None:
+        assert isinstance(self.run, SkippedRounds)
+        self.loss = self.training_loss(stump)
+        self.run.skip(stump[:3], stump.values, stump.alpha, stump.trail)
 
     def rounds(self, most: int) -> Iterator[Stump]:
         """Best, follow, best, ... of up to `most` rounds, which are found some at a time."""

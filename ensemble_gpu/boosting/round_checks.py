@@ -5,28 +5,43 @@ Shapes that only array calls see are left to them; what they raise is an error o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.boosting.bags import BagRound
 from ensemble_gpu.boosting.gram import GramTrail
-from ensemble_gpu.boosting.one_class import OneClassTrail
-from ensemble_gpu.boosting.rescale import WeightTrail
+from ensemble_gpu.boosting.one_class import OneClassAtATime, OneClassTrail
+from ensemble_gpu.boosting.rescale import Rescale, WeightTrail
+from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
+from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.kernels.protocol import N_LEAVES
 from ensemble_gpu.kernels.tree_protocol import LEAF
+from ensemble_gpu.learners.classifier import Members
 from ensemble_gpu.learners.each import EachRound
 from ensemble_gpu.learners.stump import Stump
 from ensemble_gpu.learners.tree import TreeRound
 from ensemble_gpu.learners.votes import Vote
 from ensemble_gpu.trees.grow import Grown
 
-# Groups of rows that share a scale: two for every output at the most, and two at least.
-GROUPS = 2
+
+def check_rounds(rounds: Sequence[Any], plan: Plan) -> None:
+    """Raise ValueError where a round of a file does not fit the plan of the fit."""
+    strategy = plan.strategy
+    in_groups = isinstance(strategy, Rescale | RescaleRounds) or (
+        isinstance(strategy, OneClassAtATime) and not isinstance(plan.learner, Members)
+    )
+    n_groups = strategy.n_groups if in_groups else None
+    for number, round_ in enumerate(rounds):
+        try:
+            check_round(round_, plan.learner, len(plan.start), n_groups)
+        except ValueError as error:
+            raise ValueError(f"round {number + 1} is none of this fit: {error}") from error
 
 
-def check_round(round_: Any, learner: Any, n_outputs: int) -> None:
-    """Raise ValueError where a round of a file does not fit the learner of the fit."""
+def check_round(round_: Any, learner: Any, n_outputs: int, n_groups: int | None = None) -> None:
+    """Raise ValueError where a round does not fit the learner, or groups that share a scale."""
     if isinstance(round_, BagRound):
         learners = getattr(learner, "learners", [])
         _check(len(learners) == len(round_.rounds), "as many rounds as bags")
@@ -39,7 +54,7 @@ def check_round(round_: Any, learner: Any, n_outputs: int) -> None:
             if part is not None:
                 check_round(part, getattr(learner, "own", None), 1)
     elif isinstance(round_, Stump):
-        _check_stump(round_, learner, n_outputs)
+        _check_stump(round_, learner, n_outputs, n_groups)
     elif isinstance(round_, TreeRound):
         _check_tree(round_, learner, n_outputs)
     elif isinstance(round_, Vote):
@@ -53,7 +68,7 @@ def _check(fits: bool, what: str) -> None:
         raise ValueError(f"it is not {what}")
 
 
-def _check_stump(stump: Stump, learner: Any, n_outputs: int) -> None:
+def _check_stump(stump: Stump, learner: Any, n_outputs: int, n_groups: int | None) -> None:
     matrix: Any = getattr(learner, "matrix", None)
     _check(matrix is not None, "a round of this learner")
     width, p = matrix.codes.width, len(matrix.edges)
@@ -66,11 +81,11 @@ def _check_stump(stump: Stump, learner: Any, n_outputs: int) -> None:
     trail = stump.trail
     if isinstance(trail, OneClassTrail):
         _check(type(trail.number) is int and 0 <= trail.number < n_outputs, "of one of the classes")
-        check_round(trail.own, learner, 1)
-    elif isinstance(trail, WeightTrail):
+        check_round(trail.own, learner, 1, n_groups)
+    elif n_groups is not None:
+        _check(isinstance(trail, WeightTrail), "a round of this strategy")
         for array in trail:
-            _check_array(array, np.int64, None, 1)
-            _check(len(array) in (n_outputs, GROUPS * n_outputs), "of so many groups")
+            _check_array(array, np.int64, (n_groups,))
     elif isinstance(trail, GramTrail):
         _check_array(trail.units, np.int64, (n_outputs, N_LEAVES))
 

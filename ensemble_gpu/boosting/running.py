@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.boosting.loop import Refitted, Resumed, Trace, boost
-from ensemble_gpu.boosting.round_checks import check_round
+from ensemble_gpu.boosting.round_checks import check_rounds
 from ensemble_gpu.boosting.round_records import read_rounds, written_rounds
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 from ensemble_gpu.boosting.validation import Validation
@@ -47,13 +47,10 @@ class SavedRun:
         """Raise where a round does not fit the plan of the fit."""
         if isinstance(self.rounds, np.ndarray):
             return
-        for number, round_ in enumerate(self.rounds):
-            try:
-                check_round(round_, plan.learner, len(plan.start))
-            except ValueError as error:
-                raise ValueError(
-                    f"round {number + 1} of resume={self.path!r} is none of this fit: {error}."
-                ) from error
+        try:
+            check_rounds(self.rounds, plan)
+        except ValueError as error:
+            raise ValueError(f"resume={self.path!r} does not fit: {error}.") from error
 
 
 class _FromFile(Resumed[Any]):

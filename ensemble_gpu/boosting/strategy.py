@@ -7,7 +7,7 @@ classifier, `reweigh` (AdaBoost) with any classifier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -60,6 +60,19 @@ def one_by_one(strategy: Strategy[R], most: int) -> Iterator[R]:
         yield best
         if left > 1:
             strategy.follow(best)
+
+
+@runtime_checkable
+class Skipping(Strategy[R], Protocol):
+    """A strategy whose rows need not follow every round of a run that is taken up again."""
+
+    def n_skipped(self, rounds: Sequence[R], /) -> int:
+        """So many of these rounds, the first of the run, may be skipped."""
+        ...
+
+    def skip(self, round_: R, /) -> None:
+        """`follow` without the rows: they catch up when the first round after it is followed."""
+        ...
 
 
 # Of validation rows: (F, target, weights) to a number.

@@ -74,10 +74,14 @@ def feature_digests(engine: Engine, matrix: BinnedMatrix) -> list[str]:
     q = row_numbers(matrix.codes.n_rows).view(np.int64)
     sums = engine.sums(matrix.codes, engine.where.put(q)[None, :])[0]
     return [
-        digest(np.ascontiguousarray(own[own != 0]).tobytes(), np.flatnonzero(own).tobytes(),
-               np.asarray(edges, dtype=np.float64).tobytes())
+        digest(_trimmed(own[:-1]).tobytes(), own[-1:].tobytes(), np.asarray(edges).tobytes())
         for own, edges in zip(sums, matrix.edges, strict=True)
-    ]  # fmt: skip
+    ]
+
+
+def _trimmed(sums: np.ndarray) -> np.ndarray:
+    """Up to the last that is not 0: how many codes there are depends on the other features."""
+    return sums[: 1 + int(np.flatnonzero(sums).max(initial=-1))]
 
 
 def unbinned_digests(rows: Rows, where: Where) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -38,4 +38,18 @@ class StumpRounds(Protocol):
         many were found, and if fewer than n and the last is not perfect NO_SPLIT, or NO_GAIN and
         the score of the best split over the weight.
         """
+        ...
+
+
+@runtime_checkable
+class SkippedRounds(StumpRounds, Protocol):
+    """An engine whose rows can catch up: `cumulated` are rows up to each code [class, .., code]."""
+
+    cumulated: np.ndarray
+
+    def skip(
+        self, place: tuple[int, int, int], values: np.ndarray, alpha: float,
+        trail: tuple[np.ndarray, np.ndarray],
+    ) -> None:  # fmt: skip
+        """Let tables follow a stump, and no row: a later round requantises all of them."""
         ...

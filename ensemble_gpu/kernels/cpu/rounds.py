@@ -24,7 +24,14 @@ from ensemble_gpu.kernels.cpu.histogram import add_all, rescale_all
 from ensemble_gpu.kernels.cpu.layouts import made_when_used
 from ensemble_gpu.kernels.cpu.requantise import requantise_all
 from ensemble_gpu.kernels.cpu.score import best_split
-from ensemble_gpu.kernels.host.weights import first_smoothing, is_chance, move_weights, solve_stump
+from ensemble_gpu.kernels.host.weights import (
+    SMALLEST_SHARE,
+    first_smoothing,
+    follow_stump,
+    is_chance,
+    move_weights,
+    solve_stump,
+)
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import N_LEAVES, Codes, Criterion, Layout, WeightRule
 from ensemble_gpu.kernels.stump_rounds import NO_GAIN, NO_SPLIT, StumpRecords
@@ -200,6 +207,35 @@ class CpuRounds:
             np.zeros((groups, N_LEAVES)), np.zeros(groups, dtype=np.int64), self.numbers,
             self.counters,
         )  # fmt: skip
+
+    @property
+    def cumulated(self) -> np.ndarray:
+        return self.weights[0]
+
+    def skip(
+        self, place: tuple[int, int, int], values: np.ndarray, alpha: float,
+        trail: tuple[np.ndarray, np.ndarray],
+    ) -> None:  # fmt: skip
+        """`_follow` alone; requantising, where it is due, is left to a later round."""
+        (cumulated, tables, fixed, used, leaf_of, scale, ratio, logs, fresh, numbers,
+         counters) = self.weights  # fmt: skip
+        if not counters[STARTED]:
+            self(self.records(1), False, 0)
+        totals, kind = trail[0], self.scoring[0][1]
+        if counters[SINCE] == 0:
+            fresh[:] = totals
+        if math.isnan(numbers[SMOOTHING]):
+            weight = 0.0
+            for share, total in zip(scale.tolist(), totals.tolist(), strict=True):
+                weight += share * total
+            numbers[SMOOTHING] = 0.5 * max(numbers[LIGHTEST] / weight, SMALLEST_SHARE)
+        _, worn = follow_stump(
+            kind, values, alpha, place, cumulated, tables, fixed, leaf_of, scale, ratio, logs,
+            trail, fresh,
+        )  # fmt: skip
+        used[place[0]] = True
+        again = worn or counters[SINCE] + 1 >= counters[EVERY]
+        counters[SINCE] = 0 if again else counters[SINCE] + 1
 
     def records(self, n: int) -> StumpRecords:
         return StumpRecords(
