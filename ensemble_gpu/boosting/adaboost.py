@@ -171,6 +171,8 @@ class AdaBoostClassifier(BoostedClassifier):
     scale_ : float, the factor on F in probabilities; 1 where calibrate is off
     model_ : AdditiveModel; Forest where there are categories; Committee with an estimator;
         VoteModel or DerivedModel with a learner of `ensemble_gpu.learners`
+    background_ : Background, weights of the training rows between the thresholds of the stumps, for
+        `explain` (where model_ is an AdditiveModel)
     link_ : str, "margins" or, for SAMME and SAMME.R, "votes": what the model's outputs are
     stop_reason_ : str, why the fit ended
     engine_ : str, the engine that ran: "cpu", "cuda" or "reference"

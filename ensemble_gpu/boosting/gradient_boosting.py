@@ -227,6 +227,8 @@ PARAMETERS = """
     validation_loss_ : ndarray, `history_.validation` (only where there were validation rows)
     model_ : AdditiveModel (stumps) or Forest (trees, and all that have categorical features), with
         the best constant as intercept; with an estimator a Committee, or what its learner makes
+    background_ : Background, weights of the training rows between the thresholds of the stumps, for
+        `explain` (where model_ is an AdditiveModel)
     estimators_ : list of the fitted estimators of the rounds, where one was given
     link_ : str, how outputs become predictions (model/link.py)
     stop_reason_ : str, why the fit ended

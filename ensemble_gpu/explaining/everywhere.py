@@ -53,6 +53,12 @@ class ShapeFunction:
         found = self.values[np.searchsorted(self.thresholds, x)]
         return np.where(np.isnan(x)[:, None], self.missing, found)
 
+    def plot(self, *, ax: Any = None) -> Any:
+        """Steps, an output a line, over bars of the training weight; matplotlib Axes."""
+        from ensemble_gpu.plotting.explanations import plot_shape
+
+        return plot_shape(self, ax=ax)
+
 
 @dataclass(frozen=True, eq=False)
 class GlobalExplanation:

@@ -86,3 +86,24 @@ def plot_dependence(dependence: Any, *, ax: Any = None) -> Any:
         ax.legend(frameon=False)
     tidy(ax)
     return ax
+
+
+def plot_shape(shape: Any, *, ax: Any = None) -> Any:
+    """What a feature adds by its value, a line an output, over bars of the training weight."""
+    ax, finite = axes_or_new(ax), shape.thresholds[np.isfinite(shape.thresholds)]
+    width = float(np.ptp(finite)) or 1.0 if len(finite) else 1.0
+    first, last = (finite[0], finite[-1]) if len(finite) else (0.0, 0.0)
+    edges = np.concatenate([[first - 0.05 * width], finite, [last + 0.05 * width]])
+    values = shape.values[: len(edges) - 1]
+    for column, colour in zip(values.T, class_colours(values.shape[1]), strict=True):
+        ax.stairs(column, edges, baseline=None, color=colour, linewidth=1.5)
+    rows = ax.twinx()
+    rows.bar(
+        edges[:-1], shape.weight[: len(edges) - 1], np.diff(edges), align="edge", color=GREY,
+        alpha=0.2,
+    )  # fmt: skip
+    rows.set_ylabel("weight of the training rows")
+    ax.set_xlabel(shape.name)
+    ax.set_ylabel("Shapley value")
+    tidy(ax)
+    return ax

@@ -79,6 +79,8 @@ PARAMETERS = """
     coefficients_ : ndarray, those of the functions, in the order in which they came
     cv_ : RadiusScores, `radii`, `losses`, `errors` (only of radius="cv")
     feature_importances_ : ndarray, shares of the fall of R, where functions have features
+    background_ : Background, weights of the training rows between the thresholds of the stumps, for
+        `explain` (where model_ is an AdditiveModel)
     model_ : AdditiveModel (stumps), Forest (trees), VoteModel or DerivedModel. `model_.first(n)`
         and staged predictions are the first n functions with the coefficients that they end with
     link_ : str, how outputs become predictions (model/link.py)

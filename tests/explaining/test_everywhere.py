@@ -142,6 +142,8 @@ def test_pictures_are_drawn(stumps, forest):
     assert len(ax.patches) == 3
     end = ax.patches[-1].get_x() + ax.patches[-1].get_width()
     assert abs(end - stumps.decision_function(X)[3]) < 1e-12
+    ax = found.shapes[0].plot()
+    assert (ax.patches[0].get_data().values == found.shapes[0].values[:, 0]).all()
     lines = forest.explain_global().partial_dependence(4).plot().get_lines()
     assert len(lines) == 3
     pyplot.close("all")
