@@ -55,7 +55,7 @@ class ShapeFunction:
 
     def plot(self, *, ax: Any = None) -> Any:
         """Steps, an output a line, over bars of the training weight; matplotlib Axes."""
-        from ensemble_gpu.plotting.explanations import plot_shape
+        from ensemble_gpu.explaining.pictures import plot_shape
 
         return plot_shape(self, ax=ax)
 
