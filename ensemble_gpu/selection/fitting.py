@@ -77,8 +77,11 @@ def bins_of_folds(
 
 def _held(fold: Fold, n: int) -> np.ndarray | None:
     """The test rows, where every row is either trained on or held out, and is so once."""
-    times = np.bincount(fold.train, minlength=n) + np.bincount(fold.test, minlength=n)
-    return fold.test if (times == 1).all() else None
+    if len(fold.train) + len(fold.test) != n:
+        return None
+    seen = np.zeros(n, dtype=bool)
+    seen[fold.train] = seen[fold.test] = True
+    return fold.test if seen.all() else None
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _checked(pair: Any, i: int, n: int) -> Fold:
             raise ValueError(
                 f"cv[{i}]: {name} must hold positions 0 to {n - 1}; got {at.min()} to {at.max()}."
             )
-        parts.append(at.astype(np.int64))
+        parts.append(at.astype(np.int64, copy=False))
     train, test = parts
     inside = np.zeros(n, dtype=bool)
     inside[train] = True
