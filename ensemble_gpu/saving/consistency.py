@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.answers import Always, Answers, Coded, Each, parts, uncoded
 from ensemble_gpu.model.committee import LINK_NUMBERS, CodedVoice, Voice
 from ensemble_gpu.model.link import INCREASING, LINKS, MARGINS
@@ -28,7 +29,7 @@ def check_estimator(estimator: Any, fitted: bool, path: str) -> None:
     _check_parameters(estimator, path)
     if not fitted:
         return
-    for fact in (_features, _classes, _links, _categories, _members):
+    for fact in (_features, _classes, _links, _categories, _members, _background):
         fact(estimator, path)
 
 
@@ -135,6 +136,35 @@ def _members(estimator: Any, path: str) -> None:
         classes = getattr(estimator, "classes_", None)
         if classes is not None:
             check_numbered(learner, len(classes), f"{path}.estimators_.{k}")
+
+
+def _background(estimator: Any, path: str) -> None:
+    """Weights of training rows: one a piece between thresholds, and all those of the model."""
+    known, model = getattr(estimator, "background_", None), getattr(estimator, "model_", None)
+    if known is None:
+        return
+    n, starts, counts = len(known.features), known.starts, np.diff(known.starts)
+    laid_out = (
+        len(starts) == n + 1
+        and starts[0] == 0
+        and starts[-1] == len(known.thresholds)
+        and np.all(counts >= 0)
+        and len(known.weight) == len(known.thresholds) + n
+        and len(known.missing) == n
+        and len(set(known.features.tolist())) == n
+    )
+    if not laid_out:
+        refuse(f"{path}.background_ has arrays whose lengths do not fit each other")
+    weights = np.concatenate([known.weight, known.missing])
+    if not np.all((weights >= 0.0) & (weights < np.inf)):
+        refuse(f"{path}.background_ has weights that are not finite and >= 0")
+    if not isinstance(model, AdditiveModel):
+        refuse(f"{path} has a background_, which is of a sum of stumps")
+    pieces = {f: (thresholds, weight.sum() + missing) for f, thresholds, weight, missing in known}
+    for f, table in model.tables.items():
+        thresholds, total = pieces.get(f, (np.zeros(0), 0.0))
+        if not 0.0 < total < np.inf or not np.all(np.isin(table.thresholds, thresholds)):
+            refuse(f"{path}.background_ does not have the thresholds of feature {f}")
 
 
 def check_committee(model: Any, path: str) -> None:

@@ -128,6 +128,10 @@ _BAGS = {
     "rows": optional(vector(INT, "int32")), "repeats": optional(numbers(1)),
     "chances": optional(vector(FLOAT)), "factor": optional(vector(FLOAT)),
 }  # fmt: skip
+_BACKGROUND = {
+    "features": vector(INT), "starts": vector(INT), "thresholds": vector(FLOAT),
+    "weight": vector(FLOAT), "missing": vector(FLOAT),
+}  # fmt: skip
 _SHAPE = {
     "n_features": COUNT, "names": optional(each(anything)), "classes": optional(each(anything)),
     "categories": instance("Categories"),
@@ -199,6 +203,7 @@ VALUES: dict[str, Value] = {
     ),
     "Shape": Value("ensemble_gpu.estimators.shape", _SHAPE),
     "Bags": Value("ensemble_gpu.data.bags", _BAGS),
+    "Background": Value("ensemble_gpu.explaining.background", _BACKGROUND),
     "RadiusScores": Value(
         "ensemble_gpu.l1.radius",
         {"radii": vector(FLOAT), "losses": anything, "errors": anything},
@@ -287,6 +292,7 @@ FITTED: dict[str, Check] = {
     "errors_": vector(FLOAT),
     "stop_reason_": text(),
     "engine_": text("cpu", "cuda", "reference"),
+    "background_": instance("Background"),
     "_categories": instance("Categories"),
     "_class_factor": vector(FLOAT),
     "oob_score_": real,
