@@ -9,7 +9,7 @@ import pytest
 from bench.kills import LONGEST, kill, resumed_and_whole
 
 FAST = "trees, rows and features drawn"
-LONG = ("rescale", "gram, features drawn", "rebuild", "one class at a time", "forest")
+LONG = ("rescale", "rebuild", "forest")
 
 
 @pytest.mark.parametrize("name", [FAST, *(pytest.param(n, marks=pytest.mark.long) for n in LONG)])
