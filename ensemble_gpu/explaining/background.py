@@ -16,6 +16,7 @@ from ensemble_gpu.model.additive import AdditiveModel, Table
 # Of the sum of integer weights, which 64 bits hold.
 SUM_BITS = 62
 LEAST_UNIT = 1070  # the logarithm of the least unit, a float64 still
+LARGEST_UNIT = 2.0**960  # times 2^62 it is one, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,13 +89,14 @@ class Background:
 def _integers(weights: Any, engine: Engine) -> tuple[Any, float]:
     """Weights [1, rows] as int64, and the weight that 1 stands for, a power of two.
 
-    Whole weights stay exact.
+    Whole weights stay exact. Where their sum is no float any more, a smaller unit is told: shares
+    of the weight are what counts.
     """
     xp = engine.where.xp
     size = math.frexp(float(xp.max(weights)))[1] + int(weights.shape[0]).bit_length()
     bits = min(SUM_BITS - size, LEAST_UNIT)
     unit = math.ldexp(1.0, -bits)
-    return xp.astype(xp.round(weights / unit), xp.int64)[None, :], unit
+    return xp.astype(xp.round(weights / unit), xp.int64)[None, :], min(unit, LARGEST_UNIT)
 
 
 def pieces(table: Table, thresholds: np.ndarray) -> np.ndarray:

@@ -151,7 +151,7 @@ def test_a_run_with_a_score_is_continued():
         X, Y, init_score=SCORE
     )
     parts.set_params(n_estimators=8)
-    with pytest.raises(ValueError, match="init_score or the rows"):
+    with pytest.raises(ValueError, match="what has changed: init_score"):
         parts.fit(X, Y)
     assert parts.fit(X, Y, init_score=SCORE).model_ == whole.model_
 

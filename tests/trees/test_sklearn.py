@@ -65,7 +65,7 @@ FOREST_DEFAULTS = TREE_DEFAULTS | {
     "n_estimators": 100, "bootstrap": True, "max_samples": None, "oob_score": False,
     "subspace": "node", "warm_start": False,
     "capacity": None, "capacity_grid": None, "validation": "oob", "validation_fraction": 0.2,
-    "validation_folds": 5,
+    "validation_folds": 5, "callbacks": None,
 }  # fmt: skip
 
 
