@@ -19,6 +19,8 @@ from ensemble_gpu.reporting.text import number, percent, short
 # Numbers of rounds that are looked at, and lines of a table of numbers.
 MOST_STAGES, MOST_LINES = 60, 12
 MOST_PANELS = 4
+# Errors that are so many times each other have a logarithmic axis.
+WIDE = 5.0
 
 
 def learning(subject: Subject) -> Section | None:
@@ -76,15 +78,18 @@ def _test_curves(subject: Subject, rounds: np.ndarray, outcomes: list[np.ndarray
 
 
 def _errors(subject: Subject, rounds: np.ndarray, wrong: np.ndarray) -> str:
-    """Test error and the bound on the training error, on a logarithmic axis."""
+    """Test error and the bound on the training error; a wide range on a logarithmic axis."""
     bound = _bound(subject.estimator)
     lowest = float(wrong[wrong > 0.0].min(initial=1.0))
+    log = bound is not None or wrong.max() > WIDE * lowest
     zero = bool((wrong == 0.0).any()) or (bound is not None and bound[-1] < lowest / 3.0)
     low = lowest / (3.0 if zero else 1.5)
     high = max(1.0, 1.1 * wrong.max()) if bound is not None else min(1.0, 1.4 * wrong.max())
+    if not log:
+        low, high = 0.0, max(1.15 * float(wrong.max()), 1e-3)
     plot = Plot(
         (1.0, float(rounds[-1])), (low, max(high, 2.0 * low)), "rounds", "rows classified wrong",
-        y_format=shares, x_log=True, y_log=True, zero=bool((wrong == 0.0).any()),
+        y_format=shares, x_log=True, y_log=log, zero=log and bool((wrong == 0.0).any()),
     )  # fmt: skip
     marks, entries = [], [("c1", f"test error (last: {percent(float(wrong[-1]), 2)})")]
     columns = [("rounds", rounds, short), ("test error", wrong, lambda v: percent(v, 2))]
