@@ -324,6 +324,15 @@ def test_a_checkpoint_alone_computes_no_losses(path):
     assert len(estimator.fit(FRAME, Y).history_.training) == 0
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises, also where the tests were started in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_writes_the_rounds_so_far_and_goes_on_to_the_caller(path):
     def press(info):
         if info.round == 4:
