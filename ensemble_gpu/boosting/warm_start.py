@@ -21,7 +21,7 @@ from ensemble_gpu.boosting.loop import Resumed
 from ensemble_gpu.boosting.strategy import Plan, Strategy
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.estimators.contents import Contents, contents_of
-from ensemble_gpu.estimators.described import FREE_EVERYWHERE
+from ensemble_gpu.estimators.described import binding_parameters
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.estimators.shape import Shape
 
@@ -89,15 +89,10 @@ class Run:
 
 def parameters_of(estimator: Any) -> dict[str, Any]:
     """The parameters that rounds depend on; of an estimator among them its class and its own."""
-    found = {}
-    for name, value in estimator.get_params(deep=True).items():
-        last = name.split("__")[-1]
-        if name in FREE or last in FREE_EVERYWHERE:
-            continue
-        if last == "random_state" and not isinstance(value, numbers.Integral):
-            value = None  # of a generator the state is kept instead
-        found[name] = type(value) if hasattr(value, "get_params") else _copied(value)
-    return found
+    return {
+        name: type(value) if hasattr(value, "get_params") else _copied(value)
+        for name, value in binding_parameters(estimator, FREE).items()
+    }
 
 
 def _copied(value: Any) -> Any:

@@ -22,17 +22,22 @@ FREE_EVERYWHERE = {"device", "n_jobs"}
 FREE = {"n_estimators", "callbacks", "warm_start"}
 
 
-def described_parameters(estimator: Any) -> dict[str, Any]:
-    """All parameters that may not differ where a fit is resumed."""
+def binding_parameters(estimator: Any, free: set[str]) -> dict[str, Any]:
+    """All parameters that are not free, which later fits must share; None for a generator."""
     found = {}
     for name, value in estimator.get_params(deep=True).items():
         last = name.split("__")[-1]
-        if name in FREE or last in FREE_EVERYWHERE:
+        if name in free or last in FREE_EVERYWHERE:
             continue
         if last == "random_state" and not isinstance(value, numbers.Integral):
-            value = None  # of a generator the state is kept instead
-        found[name] = described(value)
+            value = None  # its state is kept instead
+        found[name] = value
     return found
+
+
+def described_parameters(estimator: Any) -> dict[str, Any]:
+    """All parameters that may not differ where a fit is resumed."""
+    return {name: described(value) for name, value in binding_parameters(estimator, FREE).items()}
 
 
 def described(value: Any) -> Any:
