@@ -170,9 +170,12 @@ def judged_families(
     done = list(watched(fits_side_by_side(judged, calls, threads), len(calls), progress, label))
     for k, family in enumerate(families):
         models, curves, wanted = zip(*done[k * n_folds : (k + 1) * n_folds], strict=True)
+        # Where the number of rounds depends on the rows, those that all folds have.
+        common = None if wanted[0] is None else min(wanted, key=len)
         of_family = []
         for i, stage in enumerate(family.stages or [None] * len(family.values)):
-            result = judging.result([c[i] for c in curves], wanted[0])
+            cut = [c[i] if common is None else c[i][: len(common)] for c in curves]
+            result = judging.result(cut, common)
             rounds = result.best_round if stage is None else stage
             of_family.append(Judged([own[i] for own in models], result, rounds))
         found.append(of_family)

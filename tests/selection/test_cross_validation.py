@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score, root_mean_squared_error
-from sklearn.model_selection import RepeatedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
 from ensemble_gpu import (
     AdaBoostClassifier,
@@ -219,3 +219,16 @@ def test_a_metric_that_returns_an_array_is_refused():
         cross_validate(ADA, X, Y, metrics=lambda y, p: p)
     with pytest.raises(TypeError, match="metrics must be names, callables"):
         cross_validate(ADA, X, Y, metrics=3)
+
+
+def test_folds_whose_rounds_depend_on_their_rows_are_judged_by_those_that_all_have():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(49, 2))
+    y = (X[:, 0] + rng.normal(size=49) > 0).astype(int)
+    found = cross_validate(
+        AdaBoostClassifier(n_estimators="consistent", calibrate=False), X, y, cv=KFold(3),
+        rounds="all", return_estimators=True,
+    )  # fmt: skip
+    lengths = {model.n_estimators_ for model in found.estimators}
+    assert len(lengths) == 2
+    assert len(found.rounds) == min(lengths)
