@@ -42,7 +42,7 @@ class Growing:
             self.joining.add(self.old)
         self.checkpoints.begin(self.joining.n_trees)
         n_trees = self.joining.n_trees + n_more
-        try:
+        with self.checkpoints.watching(self.callbacks):
             for tree in trees:
                 model = self._model(tree)
                 self.joining.add(model)
@@ -50,12 +50,6 @@ class Growing:
                 self.checkpoints(self.joining.n_trees)
                 if ends:
                     break
-        except KeyboardInterrupt:
-            self.checkpoints.interrupted()
-            raise
-        finally:
-            for callback in self.callbacks:
-                getattr(callback, "close", lambda: None)()
         self._keep(self.estimator)
 
     def _model(self, tree: Forest | Chosen) -> Forest:

@@ -114,14 +114,8 @@ class Running:
             watchers.append(self._seen)
         fresh = self.plan.strategy
         strategy = self.earlier.strategy(fresh) if self.earlier and n_earlier else fresh
-        try:
+        with self.checkpoints.watching(self.callbacks):
             return boost(strategy, n_rounds, watchers)
-        except KeyboardInterrupt:
-            self.checkpoints.interrupted()
-            raise
-        finally:
-            for callback in self.callbacks:
-                getattr(callback, "close", lambda: None)()
 
     def _seen(self, n_rounds: int, round_: Any) -> None:
         """After all others have seen a round."""

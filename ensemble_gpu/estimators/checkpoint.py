@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,18 @@ class Checkpoints:
         for schedule in self.schedules:
             if self.seen > schedule.rounds:
                 schedule.run(self.write, self.seen)
+
+    @contextmanager
+    def watching(self, callbacks: Sequence[Any]) -> Iterator[None]:
+        """While rounds run: Ctrl-C writes what there is, and callbacks are closed at the end."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted()
+            raise
+        finally:
+            for callback in callbacks:
+                getattr(callback, "close", lambda: None)()
 
     def end(self, n_rounds: int) -> None:
         """The fit has ended, or comes to something that takes long."""

@@ -57,8 +57,8 @@ def plot_risks(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) ->
     matplotlib Axes
     """
     eta = np.linspace(0.0, 1.0, 401)
-    names, found = _each(losses)
-    lines = [(name, optimal_risk(one, eta)) for name, one in zip(names, found, strict=True)]
+    found = _each(losses)
+    lines = [(one.name, optimal_risk(one, eta)) for one in found]
     dashed = [("", wrong_side_risk(one, eta)) for one in found]
     ax = axes_or_new(ax)
     _draw(ax, eta, dashed, linestyle="--")
@@ -80,12 +80,12 @@ def plot_psi(losses: Sequence[str | Loss] | None = None, *, ax: Any = None) -> A
     matplotlib Axes
     """
     t = np.linspace(0.0, 1.0, 401)
-    names, found = _each(losses)
-    lines = [(name, psi(one, t)) for name, one in zip(names, found, strict=True)]
-    above = [("", psi_tilde(one, t)) for one in found]
+    found = _each(losses)
+    lines = [(one.name, psi(one, t)) for one in found]
+    above = [psi_tilde(one, t) for one in found]
     dashed = [
-        (name, np.where(upper > lower + 1e-9, upper, np.nan))
-        for (name, upper), (_, lower) in zip(above, lines, strict=True)
+        ("", np.where(upper > lower + 1e-9, upper, np.nan))
+        for upper, (_, lower) in zip(above, lines, strict=True)
     ]
     ax = axes_or_new(ax)
     _draw(ax, t, dashed, linestyle="--")
@@ -107,18 +107,16 @@ def plot_minimiser(losses: Sequence[str | Loss] | None = None, *, ax: Any = None
     matplotlib Axes
     """
     eta = np.linspace(0.0, 1.0, 401)[1:-1]
-    names, found = _each(losses)
-    lines = [(name, minimiser(one, eta)) for name, one in zip(names, found, strict=True)]
-    lines = [(name, np.where(np.isfinite(a), a, np.nan)) for name, a in lines]
+    outputs = [(one.name, minimiser(one, eta)) for one in _each(losses)]
+    lines = [(name, np.where(np.isfinite(a), a, np.nan)) for name, a in outputs]
     ax = axes_or_new(ax)
     ax.axhline(0.0, color=GREY, linewidth=0.7)
     _draw(ax, eta, lines)
     return _named(ax, "eta = P(y = +1 | x)", "output a*", "Outputs with the least mean loss")
 
 
-def _each(losses: Sequence[str | Loss] | None) -> tuple[list[str], list[Loss]]:
-    found = [phi_of(loss).loss for loss in losses or CLASSIFICATION]
-    return [loss.name for loss in found], found
+def _each(losses: Sequence[str | Loss] | None) -> list[Loss]:
+    return [phi_of(loss).loss for loss in losses or CLASSIFICATION]
 
 
 def _draw(

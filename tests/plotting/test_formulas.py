@@ -22,12 +22,6 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (the backend is chosen first)
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def curves(ax: Any) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {line.get_label(): line.get_data() for line in ax.get_lines()}
 

@@ -19,12 +19,6 @@ from matplotlib.colors import to_rgb  # noqa: E402
 from ensemble_gpu.drawing.axes import BLUE, RED  # noqa: E402
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def two():
     X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(120, 2))

@@ -29,12 +29,6 @@ from matplotlib.patches import FancyBboxPatch  # noqa: E402
 IRIS = load_iris()
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def iris():
     peer = DecisionTreeClassifier(random_state=0)
