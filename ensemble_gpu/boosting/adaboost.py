@@ -26,6 +26,7 @@ from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import count_items
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import Reading, TrainingData
+from ensemble_gpu.kernels.team import current_team
 from ensemble_gpu.learners.classifier import check_variant
 from ensemble_gpu.losses import LogitBoost, consistent_rounds, for_classes
 from ensemble_gpu.model.calibration import best_scale
@@ -230,7 +231,7 @@ class AdaBoostClassifier(BoostedClassifier):
             return super()._most_rounds(reading)
         weights = reading.rows.weights
         host = None if weights is None else reading.where.host(weights)
-        return consistent_rounds(count_items(reading.rows.X.shape[0], host))
+        return consistent_rounds(count_items(reading.rows.X.shape[0], host, current_team()))
 
     def _check_parameters(self) -> None:
         check_choice("variant", self.variant, VARIANTS)

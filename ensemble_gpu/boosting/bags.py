@@ -68,11 +68,13 @@ def _bootstrap_weights(data: TrainingData, seed: int) -> Callable[[int], Any]:
     bags = make_bags(
         rows.X,
         rows.target,
-        *repetitions(None if rows.weights is None else where.host(rows.weights)),
+        *repetitions(None if rows.weights is None else where.host(rows.weights), data.engine.team),
         seed=seed,
         replace=True,
         max_samples=1.0,
         takes_weights=True,
+        team=data.engine.team,
+        at=None if at is None else where.host(at),
     )
     places = slice(None) if at is None else where.host(at)
 

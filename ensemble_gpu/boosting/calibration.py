@@ -12,10 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.loop import boost
-from ensemble_gpu.boosting.rows import items_and_classes, set_aside
+from ensemble_gpu.boosting.rows import items_and_classes, set_items_aside
 from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.sampling import stratified_folds
+from ensemble_gpu.data.sampling import fold_of_items
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.model.calibration import best_scale
 from ensemble_gpu.model.forest import Forest
@@ -32,24 +35,32 @@ def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_ro
     model without rounds, nor without them where a class has a single row.
     """
     parts: list[tuple[Any, Any, Any]] = []
-    where = data.where
+    where, team = data.where, data.engine.team
     if n_rounds == 0:
         return 1.0
+
+    def note(model: Any, held: Rows) -> None:
+        if team.first:  # who has the rows that are held out
+            F = _outputs(model, held.X, data, estimator.n_jobs)
+            parts.append((F, held.target, held.weights))
+
+    n_seen = 0
     if held_out is not None:
-        F = _outputs(estimator.model_, held_out.X, data, estimator.n_jobs)
-        parts.append((F, held_out.target, held_out.weights))
+        note(estimator.model_, held_out)
+        n_seen = held_out.X.shape[0]
     n_classes = len(estimator.classes_)
     for held, rest, keep in _folds(data, n_classes):
-        if sum(F.shape[0] for F, _, _ in parts) >= ENOUGH_ROWS:
+        if team.each(n_seen)[0] >= ENOUGH_ROWS:
             break
         plan = estimator._plan(replace(data, rows=rest, keep=keep))
         rounds = boost(plan.strategy, n_rounds, []).rounds
-        model = plan.learner.outcome(rounds, plan.start, plan.constant).model
-        F = _outputs(model, held.X, data, estimator.n_jobs)
-        parts.append((F, held.target, held.weights))
-    if not parts:
-        return 1.0
-    return best_scale(*_joined(parts, where), estimator.link_, where)
+        note(plan.learner.outcome(rounds, plan.start, plan.constant).model, held)
+        n_seen += held.X.shape[0]
+
+    def learnt() -> float:
+        return best_scale(*_joined(parts, where), estimator.link_, where) if parts else 1.0
+
+    return team.from_first(learnt)
 
 
 def _folds(data: TrainingData, n_classes: int) -> Any:
@@ -57,16 +68,34 @@ def _folds(data: TrainingData, n_classes: int) -> Any:
 
     None where a class has a single item: it would be missing in training.
     """
-    rows, where = data.rows, data.where
+    rows, where, team = data.rows, data.where, data.engine.team
+    at = None
     if data.keep is not None:
-        rows = rows.take(where.xp.nonzero(data.keep)[0])
-    items, index = items_and_classes(rows, n_classes, where)
+        at = np.flatnonzero(where.host(data.keep))
+        rows = rows.take(where.put(at))
+    items, index = items_and_classes(rows, n_classes, where, team, at)
     label = index[items.rows]
-    if min(int((label == c).sum()) for c in range(n_classes)) < 2:
+    if team.sum([int((label == c).sum()) for c in range(n_classes)]).min() < 2:
         return
-    for held in stratified_folds(index, items, n_classes, N_FOLDS, FOLD_SEED):
-        if len(held):
-            yield set_aside(rows, items, held, where)
+    fold = fold_of_items(index, items, n_classes, N_FOLDS, FOLD_SEED, team)
+    for k in range(N_FOLDS):
+        if team.any(bool((fold == k).any())):
+            held, rest, keep = set_items_aside(rows, items, fold == k, where, team)
+            if at is not None:
+                rest, keep = _among_all(data.rows, rest, keep, at, where)
+            yield held, rest, keep
+
+
+def _among_all(rows: Rows, rest: Rows, keep: Any, at: np.ndarray, where: Where) -> tuple[Rows, Any]:
+    """All rows, of which those `at` have the weights of `rest`; which of them take part."""
+
+    def spread(array: Any, kind: Any) -> Any:
+        every = np.zeros(rows.X.shape[0], dtype=kind)
+        every[at] = where.host(array)
+        return where.put(every)
+
+    weights = None if rest.weights is None else spread(rest.weights, np.float64)
+    return replace(rows, weights=weights), spread(keep, bool)
 
 
 def _outputs(model: Any, X: Any, data: TrainingData, n_jobs: int | None) -> Any:

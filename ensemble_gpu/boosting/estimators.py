@@ -30,6 +30,7 @@ from ensemble_gpu.data.parameters import check_choice
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
+from ensemble_gpu.kernels.team import current_team
 from ensemble_gpu.learners.tree import splits_once
 from ensemble_gpu.losses import (
     Exponential,
@@ -437,8 +438,13 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         target, weights = super()._read_target(y, n_rows, w, where)
-        heavy = target if weights is None else target[weights > 0.0]
-        self._resolved_loss().check_target(where.host(heavy))
+        heavy = where.host(target if weights is None else target[weights > 0.0])
+        team = current_team()
+        if not team.alone:  # whether there is a value that must be there, others know as well
+            ends = heavy.min(initial=np.inf), heavy.max(initial=-np.inf)
+            low, high = team.largest(-ends[0], ends[1])
+            heavy = np.concatenate([heavy, [-low, high]])
+        self._resolved_loss().check_target(heavy)
         return target, weights
 
     def _read_validation_target(self, y: Any, n_rows: int, where: Where, name: str) -> Any:

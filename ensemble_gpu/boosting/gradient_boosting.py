@@ -9,7 +9,6 @@ has its own (boosting/boosting_ranker.py).
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
@@ -39,6 +38,7 @@ from ensemble_gpu.data.parameters import (
 from ensemble_gpu.data.rows import Binned
 from ensemble_gpu.estimators.categorical import CATEGORICAL_SPLITS
 from ensemble_gpu.estimators.reading import Reading, TrainingData
+from ensemble_gpu.kernels.team import ALONE, Team, current_team
 from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.protocol import GradientLearner
 from ensemble_gpu.learners.tree import Size, splits_once
@@ -256,15 +256,15 @@ def described(without: tuple[str, ...] = (), defaults: Defaults = DEFAULTS, **mo
     return text
 
 
-def usual_weight(weights: np.ndarray | None) -> float:
+def usual_weight(weights: np.ndarray | None, team: Team = ALONE) -> float:
     """The mean weight of the rows that have any, at most 1; their order does not matter.
 
     Weights may add up to 1, say; whole ones stay repetitions of rows.
     """
     weights = np.ones(1) if weights is None else weights[weights > 0.0]
-    if weights.min() >= 1.0:
+    if not team.any(bool((weights < 1.0).any())):
         return 1.0
-    return min(1.0, math.fsum(weights.tolist()) / len(weights))
+    return min(1.0, team.fsum(weights) / team.count(len(weights)))
 
 
 class GradientBoosting(BoostedEstimator):
@@ -358,7 +358,7 @@ class GradientBoosting(BoostedEstimator):
         )
 
     def _decide_rounds(self, reading: Reading) -> None:
-        stops, n_rows = self.early_stopping, reading.rows.X.shape[0]
+        stops, n_rows = self.early_stopping, current_team().count(reading.rows.X.shape[0])
         self._stops_early = n_rows >= AUTO_ROWS if stops == "auto" else bool(stops)
         default = MOST_ROUNDS if self._stops_early else ROUNDS
         self._n_rounds = default if self.n_estimators is None else int(self.n_estimators)
@@ -378,7 +378,8 @@ class GradientBoosting(BoostedEstimator):
     ) -> DescentParameters:
         step = self._resolved_step(loss)
         weights = data.rows.weights
-        held = self._restraint(usual_weight(None if weights is None else data.where.host(weights)))
+        host = None if weights is None else data.where.host(weights)
+        held = self._restraint(usual_weight(host, data.engine.team))
         return DescentParameters.of(
             self,
             step=step,

@@ -48,13 +48,16 @@ class Gradients:
         if problem.offset is not None:
             self.F = self.F + xp.round(problem.offset / self.quantum) * self.quantum
         steady = problem.loss.straight and sampling.share == 1.0
-        self.format = format_for(engine, n_rows, problem.weights, steady)
+        n_everywhere = engine.team.count(n_rows)
+        self.format = format_for(engine, n_everywhere, problem.weights, steady)
         self.packed = where.zeros((self.format.planes * outputs, n_rows), xp.int64)
         self.pending: tuple[Leaves, np.ndarray] | None = None
         self.spare: Any = None
         self.round = 0
         self.units = 0.0, 0.0
-        self.heaviest = None if problem.weights is None else xp.max(problem.weights)
+        self.heaviest: float | None = None
+        if problem.weights is not None:
+            self.heaviest = engine.team.largest(float(xp.max(problem.weights)))[0]
         self.zero = where.full(0.0)
         self.present = _present(problem.weights, xp)
         self.present_rows = None if self.present is None else xp.nonzero(self.present)[0]
@@ -182,9 +185,8 @@ class Gradients:
         tops = self._pass()
         largest = self.by_block(self._refresh_rows) if tops is None else [tops]
         self.pending = None
-        for tops in largest:  # before max, which overlooks a NaN that is not the first
-            self._check_finite(*tops)
-        top_g, top_h = (max(values) for values in zip(*largest, strict=True))
+        top_g, top_h = self.engine.team.largest(*np.max(largest, axis=0).tolist())
+        self._check_finite(top_g, top_h)
         return top_g, top_h
 
     def ready(self) -> bool:
@@ -221,19 +223,23 @@ class Gradients:
     def leaf_sums(self, leaves: Leaves, values: np.ndarray) -> np.ndarray:
         """Sums [output, leaf] of -g at F + values, in the round's units."""
         parts = self.by_block(lambda rows: self._leaf_sums(rows, leaves, values))
-        return np.sum(parts, axis=0)
+        sums, units = zip(*parts, strict=True)
+        return self.engine.team.sum(np.sum(sums, axis=0)) * (units[0] / self.units[0])
 
-    def _leaf_sums(self, rows: slice, leaves: Leaves, values: np.ndarray) -> np.ndarray:
+    def _leaf_sums(
+        self, rows: slice, leaves: Leaves, values: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """Sums of a block, and their unit, which is the same for all blocks."""
         xp = self.engine.where.xp
         g, _ = self._differentiate(rows, leaves.moved(self.F[:, rows], rows, values))
-        top = max(float(xp.max(g)), -float(xp.min(g)))
-        self._check_finite(top)
-        unit = self.units[0]
-        if isinstance(self.format, Fine):  # one block, so the unit is the same on every engine
+        top, unit = max(float(xp.max(g)), -float(xp.min(g))), self.units[0]
+        if isinstance(self.format, Fine):  # one block for each worker
+            top = self.engine.team.largest(top)[0]
             unit = max(unit, unit_of(top, self.format.bits))
+        self._check_finite(top)
         weights = None if self.format.weights is None else self.format.weights[rows]
         q = self.format.integers(g, weights, -unit)
-        return leaves.sums(q, rows) * (unit / self.units[0])
+        return leaves.sums(q, rows), unit
 
     def moved(self, leaves: Leaves, values: np.ndarray) -> tuple[Any, float]:
         """F + values of the leaves, and the mean loss there; F itself stays where it is."""
@@ -255,7 +261,8 @@ class Gradients:
             return moved, float(xp.sum(value * weights)), float(xp.sum(weights))
 
         moved, values_, weights_ = zip(*self.by_block(look), strict=True)
-        return moved[0], math.fsum(values_) / math.fsum(weights_)
+        team = self.engine.team
+        return moved[0], team.fsum(np.array(values_)) / team.fsum(np.array(weights_))
 
     def adopt(self, F: Any) -> None:
         """F from `moved` in place of the old one, whose memory serves the next `moved`."""

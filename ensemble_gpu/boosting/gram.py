@@ -79,26 +79,28 @@ def integer_targets(
 
     Without an `intercept` the residuals are those of the outputs 0.
     """
-    where, xp = engine.where, engine.where.xp
-    total = y.shape[1] if weights is None else int(xp.sum(weights))
-    low, high = float(xp.min(y)), float(xp.max(y))
+    where, xp, team = engine.where, engine.where.xp, engine.team
+    total = team.count(y.shape[1] if weights is None else int(xp.sum(weights)))
+    low, high = team.largest(-float(xp.min(y)), float(xp.max(y)))
+    low = -low
     shift = 0.5 * low + 0.5 * high if intercept else 0.0
     spread = max(high - shift, shift - low)
     bits = min(MOST_RESIDUAL_BITS, SUM_BITS - total.bit_length())
     quantum = math.ldexp(1.0, max(math.frexp(spread)[1] - bits, -1000))
     r = xp.astype(xp.round((y - shift) / quantum), xp.int64)
     weighted = r if weights is None else r * weights[None, :]
-    sums = [int(xp.sum(weighted[k, :])) for k in range(y.shape[0])]
+    sums = team.sum([int(xp.sum(weighted[k, :])) for k in range(y.shape[0])]).tolist()
     start = np.array([_nearest(s, total) if intercept else 0 for s in sums], dtype=np.int64)
     return IntegerTargets(r - where.put(start)[:, None], start, shift, quantum, weights, total)
 
 
-def visits_before_table(codes: Codes, n_rounds: int) -> int:
+def visits_before_table(codes: Codes, n: int, n_rounds: int) -> int:
     """Stumps on a feature that are added up over the rows before its table is made.
 
     None where the rounds, shared by all features, are worth a table; else so many as cost as much.
+    `n` are the rows of all workers.
     """
-    n, p, width = codes.n_rows, codes.n_features, codes.width
+    p, width = codes.n_features, codes.width
     table = TABLE_CELL * width * width * p + PAIR * n * p
     visit = ROW_CELL * n * p + ROUND
     return 0 if n_rounds * visit > p * table else int(table / visit)
@@ -137,7 +139,7 @@ class Gram:
     ) -> None:
         self.engine, self.codes, self.search = engine, codes, search
         self.rate, self.quantum, self.weights = learning_rate, targets.quantum, targets.weights
-        self.wait = visits_before_table(codes, n_rounds)
+        self.wait = visits_before_table(codes, engine.team.count(codes.n_rows), n_rounds)
         self.intercept = targets.intercept
         xp = engine.where.xp
         r, w = targets.residuals, targets.weights
@@ -148,7 +150,8 @@ class Gram:
         )
         self.H = np.repeat(self.W[None], len(self.S), axis=0)
         squares = xp.astype(r, xp.float64) * xp.astype(weighted, xp.float64)
-        self.squares = [float(xp.sum(squares)), float(targets.total_weight)]
+        of_all = engine.team.fsum(np.array([float(xp.sum(squares))]))
+        self.squares = [of_all, float(targets.total_weight)]
         if shared is not None and sharing_pays(codes, shared):
             self.tables = shared.signed()
         else:

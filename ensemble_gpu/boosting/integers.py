@@ -83,8 +83,8 @@ class Packed:
         self.steady = steady
         self.following: Callable[[Any], tuple[np.ndarray, np.ndarray]] | None = None
         if weights is not None:
-            heaviest = engine.where.xp.max(weights)
-            self.weight_unit, self.weights = float(heaviest), weights / heaviest
+            heaviest = engine.team.largest(float(engine.where.xp.max(weights)))[0]
+            self.weight_unit, self.weights = heaviest, weights / heaviest
 
     def weighed(self, a: Any, part: Any | None) -> Any:
         return a if part is None else a * part[None, :]

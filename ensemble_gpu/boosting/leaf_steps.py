@@ -60,7 +60,7 @@ class LeafSteps:
     def _sums(self, leaves: Leaves, q: Any) -> np.ndarray:
         """Sums [leaf] of the integers q."""
         parts = self.gradients.by_block(lambda rows: leaves.sums(q[None, rows], rows)[0])
-        return np.sum(parts, axis=0)
+        return self.engine.team.sum(np.sum(parts, axis=0))
 
     def _output_steps(
         self, k: int, y: Any, leaves: Leaves, chosen: np.ndarray, W: np.ndarray

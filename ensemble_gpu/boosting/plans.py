@@ -18,6 +18,7 @@ stumps may be sets of categories (boosting/category_sets.py).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +46,7 @@ from ensemble_gpu.data.integers import integer_weights
 from ensemble_gpu.data.interactions import Interactions
 from ensemble_gpu.data.rows import Binned, OrderedRows
 from ensemble_gpu.data.sampling import Draws, draw_seed, items_of
-from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, Layout, WeightRule
+from ensemble_gpu.kernels.protocol import MAJORITY, Criterion, Engine, WeightRule
 from ensemble_gpu.learners.directions import Directions
 from ensemble_gpu.learners.each import EachOutput, each_output
 from ensemble_gpu.learners.pool import PoolVoters
@@ -202,7 +203,7 @@ def _rescale(
 
     Where there are categories missing values learn a side: trees of depth 1 have two leaves.
     """
-    matrix, layout = prepared.matrix, Layout(prepared.layout.starts, group_of)
+    matrix, layout = prepared.matrix, replace(prepared.layout, group_of=group_of)
     codes, learn = matrix.codes, estimator.missing == "learn" or bool(categories.values)
     n_thresholds = matrix.n_thresholds(learn)
     sets = None
@@ -267,7 +268,7 @@ def regression_plan(
     if loss.link_name in (IDENTITY, INCREASING):
         xp = engine.where.xp
         sizes = [rows.target] if rows.offset is None else [rows.target, rows.offset]
-        largest = max(float(xp.max(xp.abs(a))) for a in sizes)
+        largest = engine.team.largest(max(float(xp.max(xp.abs(a))) for a in sizes))[0]
         scale = math.ldexp(1.0, math.frexp(largest)[1])
 
     def mean_loss(F: Any, y: Any, weights: Any) -> float:
@@ -388,8 +389,10 @@ def _draws(rows: OrderedRows, descent: DescentParameters) -> Draws | None:
     if descent.subsample == 1.0:
         return None
     assert rows.keys is not None
-    weights = None if rows.weights is None else rows.engine.where.host(rows.weights)
-    return Draws(items_of(rows.keys, weights), len(rows.keys), rows.engine)
+    where, team = rows.engine.where, rows.engine.team
+    weights = None if rows.weights is None else where.host(rows.weights)
+    at = None if rows.order is None else where.host(rows.engine.adopt(rows.order))
+    return Draws(items_of(rows.keys, weights, team, at), len(rows.keys), rows.engine)
 
 
 def _best_constants(loss: Loss, rows: OrderedRows, n_outputs: int, where: Where) -> np.ndarray:
@@ -401,6 +404,29 @@ def _best_constants(loss: Loss, rows: OrderedRows, n_outputs: int, where: Where)
         return np.zeros(n_outputs)
     y = where.host(rows.target)
     weights = None if rows.weights is None else where.host(rows.weights)
+    team = rows.engine.team
+    if not team.alone:
+        return np.array(team.from_first(_constants_of_all(loss, rows, y, weights, n_outputs)))
+    return _constants(loss, y, weights, n_outputs)
+
+
+def _constants_of_all(
+    loss: Loss, rows: OrderedRows, y: np.ndarray, weights: np.ndarray | None, n_outputs: int
+) -> Callable[[], list[float]]:
+    """The best constants of the rows of all workers, which the first one has then.
+
+    In the order of one worker that has all of them: sums of floats depend on it.
+    """
+    team, n_rows = rows.engine.team, y.shape[-1]
+    at = np.arange(n_rows) if rows.order is None else rows.engine.where.host(rows.order)
+    order = np.argsort(team.concatenated(team.positions(at), to_all=False))
+    every = team.concatenated(np.ascontiguousarray(y.T), to_all=False)
+    if weights is not None:
+        weights = team.concatenated(weights, to_all=False)[order]
+    return lambda: _constants(loss, every[order].T, weights, n_outputs).tolist()
+
+
+def _constants(loss: Loss, y: np.ndarray, weights: np.ndarray | None, n_outputs: int) -> np.ndarray:
     if y.ndim == 1:
         return loss.best_constant(y, weights)
     return np.concatenate([

@@ -9,6 +9,7 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.fitting import BoostedEstimator
 from ensemble_gpu.data.validation import check_target
 from ensemble_gpu.estimators.regressor import ArrayRegressor
+from ensemble_gpu.kernels.team import current_team
 from ensemble_gpu.losses.base import array_exp
 from ensemble_gpu.metrics import REGRESSION
 from ensemble_gpu.model.link import INCREASING, LINKS
@@ -41,7 +42,9 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         target, weights = super()._read_target(y, n_rows, w, where)
-        low, high = float(where.xp.min(target)), float(where.xp.max(target))
+        xp = where.xp
+        low, high = current_team().largest(-float(xp.min(target)), float(xp.max(target)))
+        low = -low
         if high - low > WIDEST:
             raise ValueError(
                 f"y must have a range of at most {WIDEST:g}, so that squares of its residuals are "

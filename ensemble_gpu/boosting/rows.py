@@ -14,9 +14,10 @@ from ensemble_gpu.data.integers import weight_of_one
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.rows import Binned, Rows
-from ensemble_gpu.data.sampling import Items, items_of, stratified_holdout
+from ensemble_gpu.data.sampling import Items, held_items, items_of
 from ensemble_gpu.kernels.fixedpoint import INV_LN2, UNIT, log2_fixed
 from ensemble_gpu.kernels.protocol import Layout
+from ensemble_gpu.kernels.team import ALONE, Team, current_team
 
 # Outputs that rows begin with count up to this size: e^-y F is far from overflow.
 LARGEST_EXPONENT = 500.0
@@ -46,15 +47,21 @@ def hold_out(
 
     With n_classes = 1 the target is no class: rows are drawn from all.
     """
-    items, index = items_and_classes(rows, n_classes, where)
-    held = stratified_holdout(index, items, n_classes, fraction, random_state)
-    return set_aside(rows, items, held, where)
+    team = current_team()
+    items, index = items_and_classes(rows, n_classes, where, team)
+    held = held_items(index, items, n_classes, fraction, random_state, team)
+    return set_items_aside(rows, items, held, where, team)
 
 
-def items_and_classes(rows: Rows, n_classes: int, where: Where) -> tuple[Items, np.ndarray]:
-    """What can be drawn from the rows, and the class of every row (0, if there are none)."""
+def items_and_classes(
+    rows: Rows, n_classes: int, where: Where, team: Team = ALONE, at: np.ndarray | None = None
+) -> tuple[Items, np.ndarray]:
+    """What can be drawn from the rows, and the class of every row (0, if there are none).
+
+    `at` are the places of the rows among those of the worker (None: they are all its rows).
+    """
     weights = None if rows.weights is None else where.host(rows.weights)
-    items = items_of(row_keys(rows.target, rows.X), weights)
+    items = items_of(row_keys(rows.target, rows.X), weights, team, at)
     if n_classes > 1:
         return items, where.host(rows.target)
     return items, np.zeros(rows.X.shape[0], dtype=np.int64)
@@ -74,19 +81,44 @@ def set_aside(rows: Rows, items: Items, held: np.ndarray, where: Where) -> tuple
     return apart, rest, where.put(left > 0)
 
 
+def set_items_aside(
+    rows: Rows, items: Items, held: np.ndarray, where: Where, team: Team
+) -> tuple[Rows, Rows, Any]:
+    """`set_aside` of the items `held` (bool); the first worker has those of all workers."""
+    apart, rest, keep = set_aside(rows, items, items.rows[held], where)
+    if not team.alone:
+        assert items.numbers is not None
+        apart = of_all_workers(apart, items.numbers[held], where, team)
+    return apart, rest, keep
+
+
+def of_all_workers(rows: Rows, numbers: np.ndarray, where: Where, team: Team) -> Rows:
+    """The rows of all workers in the order of their numbers, for the first one; none for others."""
+    order = np.argsort(team.concatenated(numbers, to_all=False))
+
+    def joined(array: Any) -> Any:
+        if array is None:
+            return None
+        every = team.concatenated(where.host(array), to_all=False)
+        return where.put(every[order])
+
+    return Rows(*(joined(a) for a in (rows.X, rows.target, rows.weights, rows.offset)))
+
+
 def prepare(binned: Binned, group_of: np.ndarray) -> ClassSortedData:
     """Rows binned in a range for each class: the logarithms of their weights, which are > 0."""
     assert binned.starts is not None
-    where, layout = binned.engine.where, Layout(binned.starts, group_of)
-    sizes = np.diff(layout.starts).astype(np.float64)
+    where, team = binned.engine.where, binned.engine.team
+    sizes = team.sum(np.diff(binned.starts)).astype(np.float64)
+    layout = Layout(binned.starts, group_of, int(sizes.sum()))
     if binned.weights is None:
         prepared = ClassSortedData(binned.matrix, layout, None, 1.0, sizes / sizes.sum())
         return _with_offset(prepared, binned)
     weights = where.host(binned.weights)
-    lightest = weight_of_one(weights)
-    relative = weights / weights.max()  # so that no sum overflows
+    lightest = weight_of_one(weights, team)
+    relative = weights / team.largest(float(weights.max()))[0]  # so that no sum overflows
     # fsum is correctly rounded: the shares do not depend on the order of the rows
-    sizes = np.array([math.fsum(relative[a:b]) for a, b in pairwise(layout.starts)])
+    sizes = np.array([team.fsum(relative[a:b]) for a, b in pairwise(layout.starts)])
     log_weights = log2_fixed(binned.weights, where)
     shares = sizes / math.fsum(sizes)
     prepared = ClassSortedData(binned.matrix, layout, log_weights, lightest, shares)
@@ -107,8 +139,8 @@ def _with_offset(prepared: ClassSortedData, binned: Binned) -> ClassSortedData:
     logs = xp.astype(xp.round(v * (INV_LN2 * UNIT)), xp.int64)
     if prepared.log_weights is not None:
         logs = logs + prepared.log_weights
-    factor = where.host(engine.exp(v))
+    factor, team = where.host(engine.exp(v)), engine.team
     weights = np.ones(len(factor)) if binned.weights is None else where.host(binned.weights)
-    relative = weights / weights.max()
-    loss = math.fsum(relative * factor) / math.fsum(relative)
+    relative = weights / team.largest(float(weights.max()))[0]
+    loss = team.fsum(relative * factor) / team.fsum(relative)
     return replace(prepared, log_weights=logs, lightest=prepared.lightest * loss, loss=loss)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.boosting.loop import Refitted, Resumed, Trace, boost
+from ensemble_gpu.boosting.loop import Refitted, Resumed, Trace, Watcher, boost
 from ensemble_gpu.boosting.round_checks import check_rounds
 from ensemble_gpu.boosting.round_records import read_rounds, written_rounds
 from ensemble_gpu.boosting.strategy import Plan, Strategy
@@ -19,6 +19,7 @@ from ensemble_gpu.boosting.warm_start import Run
 from ensemble_gpu.boosting.watching import TrainingLoss, call_callbacks
 from ensemble_gpu.estimators.checkpoint import Checkpoints, checkpoints_of, others_of
 from ensemble_gpu.estimators.resuming import Origin, read_checkpoint
+from ensemble_gpu.kernels.team import Journal, Team, current_team
 from ensemble_gpu.saving.runs import write_run
 
 # What following a round may raise that does not fit.
@@ -79,6 +80,25 @@ def read_saved(path: Any) -> SavedRun | None:
     return SavedRun(found.path, found.origin, rounds)
 
 
+@dataclass(frozen=True)
+class BrokenOff:
+    """A fit of several workers that was broken off, and begins again."""
+
+    journal: Journal
+
+    @property
+    def rounds(self) -> Sequence[Any]:
+        return self.journal.earlier
+
+    def strategy(self, fresh: Strategy[Any]) -> Strategy[Any]:
+        return Resumed(fresh, self.rounds)
+
+
+def _asked_once(tell: Watcher, team: Team) -> Watcher:
+    """A watcher whose answer is that of the first worker."""
+    return lambda n, round_: team.from_first(lambda: tell(n, round_))
+
+
 class Running:
     """The loop of an estimator on a plan; the rounds of an `earlier` run are the first.
 
@@ -90,7 +110,7 @@ class Running:
         estimator: Any,
         plan: Plan,
         validation: Validation | None,
-        earlier: Run | SavedRun | None,
+        earlier: Run | SavedRun | BrokenOff | None,
         origin: Origin | None,
     ) -> None:
         self.estimator, self.plan, self.validation = estimator, plan, validation
@@ -102,16 +122,23 @@ class Running:
         self.checkpoints = Checkpoints(checkpoints_of(estimator.callbacks), self._write_so_far)
 
     def __call__(self, n_rounds: int) -> Trace:
+        team = current_team()
+        if team.journal is not None and self.earlier is None:
+            self.earlier = BrokenOff(team.journal)
         n_earlier = 0 if self.earlier is None else len(self.earlier.rounds)
         watchers: list[Any] = [w for w in (self.training, self.validation) if w]
         if self.callbacks:
             tell = call_callbacks(
                 self.callbacks, n_rounds, self.plan, self.training, self.validation
             )
+            if not team.alone:  # the first worker asks, for all of them
+                tell = _asked_once(tell, team)
             watchers.append(lambda n, round_: tell(n, round_) if n > n_earlier else None)
         if self.checkpoints.schedules:
             self.checkpoints.begin(n_earlier)
             watchers.append(self._seen)
+        if team.journal is not None:
+            watchers.append(lambda n, round_: team.journal.found.append(round_))
         fresh = self.plan.strategy
         strategy = self.earlier.strategy(fresh) if self.earlier and n_earlier else fresh
         with self.checkpoints.watching(self.callbacks):

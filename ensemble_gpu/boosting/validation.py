@@ -12,6 +12,7 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.evaluation import Evaluation, Watched, decider, watched_metrics
 from ensemble_gpu.boosting.strategy import Plan
 from ensemble_gpu.data.rows import Rows
+from ensemble_gpu.kernels.team import current_team
 
 # Cells of a validation set up to which it is copied so that features lie side by side.
 COPIED_CELLS = 1 << 23
@@ -24,12 +25,22 @@ def _by_column(X: Any) -> Any:
 
 
 class EvalSet:
-    """Follows the outputs F of the rows of one validation set."""
+    """Follows the outputs F of the rows of one validation set.
+
+    In a team the first worker has these rows, and tells the others what it finds.
+    """
 
     def __init__(
-        self, name: str, plan: Plan, X: Any, offset: Any | None, evaluate: Evaluation, where: Where
+        self,
+        name: str,
+        plan: Plan,
+        X: Any,
+        offset: Any | None,
+        evaluate: Evaluation | None,
+        where: Where,
     ) -> None:
         self.name, self.plan, self.evaluate, self.where = name, plan, evaluate, where
+        self.team = current_team()
         self.X = _by_column(X) if plan.learner.by_feature else X
         zeros = where.zeros((X.shape[0], len(plan.start)), where.xp.float64)
         self.F = zeros + where.put(plan.start)[None, :]
@@ -38,8 +49,12 @@ class EvalSet:
 
     def values(self, round_: Any) -> list[float]:
         """All metrics after a round."""
+        return self.team.from_first(lambda: self._values(round_))
+
+    def _values(self, round_: Any) -> list[float]:
+        assert self.evaluate is not None
         self.F = self.F + self.plan.learner.added(round_, self.X, self.where)
-        return self.evaluate(self.F)
+        return [float(value) for value in self.evaluate(self.F)]
 
 
 class Validation:
@@ -111,11 +126,13 @@ def watch_sets(
         return None
     metrics = watched_metrics(estimator.metric, estimator._task, estimator._quantile)
     decides = decider(stop_on, list(held_out), metrics)
+    first = current_team().first
+
+    def evaluation(rows: Rows) -> Evaluation | None:
+        return Evaluation(estimator, metrics, plan, rows, where, home) if first else None
+
     sets = [
-        EvalSet(
-            name, plan, rows.X, rows.offset,
-            Evaluation(estimator, metrics, plan, rows, where, home), where,
-        )
+        EvalSet(name, plan, rows.X, rows.offset, evaluation(rows), where)
         for name, rows in held_out.items()
-    ]  # fmt: skip
+    ]
     return Validation(sets, metrics, decides, patience)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.keys import row_keys, sorted_rows
+from ensemble_gpu.data.numbering import along_runs, numbered
 from ensemble_gpu.kernels.host.draws import (
     add_up,
     bootstrap_counts,
@@ -23,6 +24,7 @@ from ensemble_gpu.kernels.host.draws import (
     weighted_subset_counts,
 )
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
+from ensemble_gpu.kernels.team import ALONE, Team
 
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
 FOR_FEATURES, FOR_LEARNERS, FOR_VALIDATION = 1 << 32, 2 << 32, 3 << 32
@@ -34,7 +36,8 @@ class Bags:
 
     `rows` lists the rows to draw from, a row of weight 3 three times; None where every bag holds
     them all, `repeats` times. With `chances` rows are drawn in proportion to them instead.
-    A learner's weights are its counts times `factor`, where there is one.
+    A learner's weights are its counts times `factor`, where there is one. `numbers` are the places
+    of `rows` among the `n_items` of all workers (None: there are no others).
     """
 
     seed: int
@@ -45,6 +48,8 @@ class Bags:
     repeats: np.ndarray | None
     chances: np.ndarray | None
     factor: np.ndarray | None
+    numbers: np.ndarray | None = None
+    n_items: int | None = None
 
     def counts(self, learner: int) -> np.ndarray:
         """How often each row is in the bag: int32 [n_rows]."""
@@ -56,8 +61,10 @@ class Bags:
             drawn = draw(self.seed, learner, self.chances, self.n_draws)
         else:
             draw = bootstrap_counts if self.replace else subset_counts
-            drawn = draw(self.seed, learner, len(self.rows), self.n_draws)
-        return add_up(self.rows, drawn, self.n_rows)
+            drawn = draw(self.seed, learner, self.n_items or len(self.rows), self.n_draws)
+        return add_up(
+            self.rows, drawn if self.numbers is None else drawn[self.numbers], self.n_rows
+        )
 
     def weights(self, counts: np.ndarray) -> np.ndarray:
         return counts.astype(np.float64) if self.factor is None else counts * self.factor
@@ -81,26 +88,36 @@ def make_bags(
     replace: bool,
     max_samples: float | int,
     takes_weights: bool,
+    team: Team = ALONE,
+    at: np.ndarray | None = None,
 ) -> Bags:
-    """Bags of `max_samples` of the rows; `repeats` is how often each can be drawn (None: once)."""
+    """Bags of `max_samples` of the rows; `repeats` is how often each can be drawn (None: once).
+
+    `at` are the places of the rows among those of the worker (None: they are all its rows).
+    """
     n_rows = X.shape[0]
-    total = n_rows if repeats is None else int(repeats.sum())
+    total = team.count(n_rows if repeats is None else int(repeats.sum()))
     n_draws = max_samples if isinstance(max_samples, int) else max(1, int(max_samples * total))
     if not replace and n_draws > total:
         raise ValueError(
             f"max_samples must be at most the number of rows that have weight, {total}, with "
             f"bootstrap=False; got {max_samples!r}."
         )
-    chances, rows = None, None
+    chances, rows, numbers = None, None, None
     if replace or n_draws < total:
-        order = sorted_rows(row_keys(target, X, factor))
+        keys = row_keys(target, X, factor)
+        order = sorted_rows(keys)
         if factor is not None and not takes_weights:
             rows, chances = order, factor[order]
         else:
             rows = order if repeats is None else np.repeat(order, repeats[order])
+        if not team.alone:
+            ties = team.positions(np.arange(n_rows) if at is None else at)[:, None]
+            first, _ = numbered(keys, ties, repeats, team)
+            numbers = first[rows] + along_runs(rows)
     return Bags(
         seed=seed, replace=replace, n_draws=n_draws, n_rows=n_rows, rows=rows, repeats=repeats,
-        chances=chances, factor=factor,
+        chances=chances, factor=factor, numbers=numbers, n_items=total,
     )  # fmt: skip
 
 

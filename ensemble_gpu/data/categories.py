@@ -24,6 +24,7 @@ import numpy as np
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
 from ensemble_gpu.data.frames import Table, count_columns, table_of
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
+from ensemble_gpu.kernels.team import ALONE, Team
 
 FROM_DTYPE = "from_dtype"
 
@@ -181,7 +182,20 @@ def number(X: Any, labels: Mapping[int, Sequence]) -> Any:
     return table.replaced(columns)
 
 
-def learn(X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None) -> Categories:
+def known_to_all(chosen: Chosen, team: Team) -> Chosen:
+    """The labels that some worker of a team has met."""
+    if team.alone or not chosen.labels:
+        return chosen
+    labels = {}
+    for f, own in chosen.labels.items():
+        every = team.each(own)
+        labels[f] = _in_order(list(dict.fromkeys(label for one in every for label in one)))
+    return Chosen(chosen.features, labels, chosen.names)
+
+
+def learn(
+    X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None, team: Team = ALONE
+) -> Categories:
     """The categories of checked floats X: ascending distinct numbers of every chosen feature.
 
     `rows` (positions, where X lives) are those to learn from; None: all. At most `max_bins`
@@ -192,7 +206,8 @@ def learn(X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None)
     for f in chosen.features:
         column = X[:, f] if rows is None else xp.take(X[:, f], rows)
         found = xp.unique_values(column[~xp.isnan(column)])
-        values[f] = np.sort(to_numpy(found).astype(np.float64)) + 0.0
+        every = team.concatenated(to_numpy(found).astype(np.float64) + 0.0)
+        values[f] = np.unique(every)
         if f in chosen.labels:
             _check_cardinality(f, chosen.names, len(values[f]), max_bins)
         else:
@@ -248,7 +263,6 @@ def _all_numbers(labels: Sequence) -> bool:
 
 
 def _labels(table: Table, feature: int) -> list:
-    """Sorted by value; by type and text where values of several types cannot be compared."""
     try:
         labels = table.factors(feature)[1]
     except TypeError as error:
@@ -256,6 +270,11 @@ def _labels(table: Table, feature: int) -> list:
             f"Categorical {_called(feature, table.names)} must hold labels that can be told apart "
             f"by their hash, such as strings or numbers; {error}."
         ) from error
+    return _in_order(labels)
+
+
+def _in_order(labels: Sequence) -> list:
+    """Sorted by value; by type and text where values of several types cannot be compared."""
     try:
         return sorted(labels)
     except TypeError:

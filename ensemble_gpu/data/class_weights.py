@@ -9,6 +9,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.data.parameters import check_not_negative
+from ensemble_gpu.kernels.team import ALONE, Team
 
 BALANCED = ("balanced",)
 
@@ -24,7 +25,12 @@ def check_class_weight(given: Any, names: tuple[str, ...] = BALANCED) -> None:
 
 
 def class_factors(
-    given: Any, classes: np.ndarray, index: Any, weights: Any | None, where: Where
+    given: Any,
+    classes: np.ndarray,
+    index: Any,
+    weights: Any | None,
+    where: Where,
+    team: Team = ALONE,
 ) -> np.ndarray:
     """The weight of each class: 1 where nothing is said of it.
 
@@ -34,7 +40,8 @@ def class_factors(
     if isinstance(given, str) and given == "balanced":
         xp = where.xp
         index = index if weights is None else index[weights > 0.0]
-        sizes = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(len(classes))]
+        own = [int(xp.sum(xp.astype(index == k, xp.int64))) for k in range(len(classes))]
+        sizes = team.sum(own).tolist()
         return sum(sizes) / (sum(map(bool, sizes)) * np.maximum(sizes, 1))
     if not isinstance(given, Mapping):
         return np.ones(len(classes))
@@ -50,14 +57,19 @@ def class_factors(
 
 
 def times_class_weights(
-    given: Any, factors: np.ndarray, index: Any, weights: Any | None, where: Where
+    given: Any,
+    factors: np.ndarray,
+    index: Any,
+    weights: Any | None,
+    where: Where,
+    team: Team = ALONE,
 ) -> Any | None:
     """Weights of the rows, times those of their classes (None: all equal)."""
     if (factors == 1.0).all():
         return weights
     own = where.xp.take(where.put(factors), index)
     own = own if weights is None else own * weights
-    if not bool(where.xp.any(own > 0.0)):
+    if not team.any(bool(where.xp.any(own > 0.0))):
         raise ValueError(
             "Weights are zero for every row: sample_weight times class_weight, which is "
             f"{given!r}; at least one must be > 0."

@@ -18,6 +18,7 @@ from ensemble_gpu.arrays.sparse import dense_blocks, is_sparse
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.host.hashing import STEP
 from ensemble_gpu.kernels.host.keys import MINUS, MISSING, mix_in, sort_rows
+from ensemble_gpu.kernels.team import ALONE, Team
 
 # Integer weights of up to this mean are drawn as repetitions: the draws cost time in proportion.
 MOST_REPEATS = 16
@@ -85,7 +86,9 @@ def sorted_rows(keys: np.ndarray) -> np.ndarray:
     return order
 
 
-def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
+def repetitions(
+    weights: np.ndarray | None, team: Team = ALONE
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     """How often every row is there to be drawn, and by what its counts are to be multiplied.
 
     Integer weights are repetitions. Other weights are factors, and rows of weight zero are absent.
@@ -93,7 +96,13 @@ def repetitions(weights: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarr
     if weights is None:
         return None, None
     # the mean first: every large float64 is an integer; before it the largest, lest it overflows
-    few = weights.max() <= MOST_REPEATS * len(weights) and weights.mean() <= MOST_REPEATS
-    if few and (weights == np.floor(weights)).all():
+    n, top = team.count(len(weights)), team.largest(float(weights.max()))[0]
+    few = top <= MOST_REPEATS * n and _mean(weights, n, team) <= MOST_REPEATS
+    if few and not team.any(bool((weights != np.floor(weights)).any())):
         return weights.astype(np.int64), None
     return (weights > 0.0).astype(np.int64), weights
+
+
+def _mean(weights: np.ndarray, n: int, team: Team) -> float:
+    """Of the weights of all workers, which have n rows."""
+    return float(weights.mean()) if team.alone else team.fsum(weights) / n

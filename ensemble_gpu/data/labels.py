@@ -11,6 +11,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, to_numpy
 from ensemble_gpu.data.validation import check_length, features_of, refuse_mask
+from ensemble_gpu.kernels.team import ALONE, Team
 
 # Labels that a message lists.
 MOST_CLASSES = 10
@@ -19,11 +20,11 @@ SPAN = 1 << 16
 
 
 def check_labels(
-    y: Any, n_rows: int, where: Where, n_classes: int, name: str
+    y: Any, n_rows: int, where: Where, n_classes: int, name: str, team: Team = ALONE
 ) -> tuple[np.ndarray, Any]:
     """Distinct labels in order (host) and the index of every row's label, where y lives.
 
-    At least `n_classes` different labels are required.
+    At least `n_classes` different labels are required, of all workers together.
     """
     y = check_label_column(y, n_rows, where, name)
     if not isinstance(y, np.ndarray):
@@ -33,11 +34,28 @@ def check_labels(
         # few classes in two bytes: a quarter of the memory, and NumPy sorts them by radix
         small = where is NUMPY and len(classes) < 2**15
         index = where.put(numbers.astype(np.int16 if small else np.int64))
+    if not team.alone:
+        classes, index = _labels_of_all(classes, index, where, team)
     if len(classes) < n_classes:
         raise ValueError(
             f"{name} must hold at least {n_classes} classes; got 1 class: {classes.tolist()!r}."
         )
     return classes, index
+
+
+def _labels_of_all(
+    classes: np.ndarray, index: Any, where: Where, team: Team
+) -> tuple[np.ndarray, Any]:
+    """The labels of all workers in order, and the index of every row's label among them."""
+    found = team.each([classes.dtype.str, classes.tolist()])
+    labels = [label for _, own in found for label in own]
+    dtype = np.result_type(*(np.dtype(kind) for kind, _ in found))
+    every, _ = _host_labels(np.array(labels, dtype=dtype))
+    place = {label: k for k, label in enumerate(every.tolist())}
+    numbers = np.array([place[label] for label in classes.tolist()], dtype=np.int64)
+    if where is NUMPY and len(every) < 2**15:
+        numbers = numbers.astype(np.int16)
+    return every, where.xp.take(where.put(numbers), index)
 
 
 def check_label_column(y: Any, n_rows: int, where: Where, name: str) -> Any:
@@ -142,11 +160,12 @@ def kinds_of(labels: Any) -> set[str]:
 
 
 def classes_with_weight(
-    classes: np.ndarray, index: Any, weights: Any, where: Where
+    classes: np.ndarray, index: Any, weights: Any, where: Where, team: Team = ALONE
 ) -> tuple[np.ndarray, Any]:
     """Leave out the classes that have no weight: a row of weight zero is as if absent."""
     xp = where.xp
-    heavy = [c for c in range(len(classes)) if bool(xp.any((index == c) & (weights > 0.0)))]
+    own = [bool(xp.any((index == c) & (weights > 0.0))) for c in range(len(classes))]
+    heavy = np.flatnonzero(team.sum(own)).tolist()
     if len(heavy) < 2:
         raise ValueError(
             "y must hold at least 2 classes with sample_weight > 0 (times class_weight, where "

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.arrays.sparse import is_sparse
-from ensemble_gpu.kernels.edges import edges_of, midpoints
+from ensemble_gpu.arrays.sparse import check_dense, is_sparse
+from ensemble_gpu.kernels.edges import edges_of, midpoints, sample_positions
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
 from ensemble_gpu.kernels.sparse import gaps as sparse_gaps
 
@@ -108,6 +108,33 @@ def bin_matrix(
         gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)
     edges = edges_of(gaps)
     return BinnedMatrix(engine.encode(X, edges, rows, layout), edges, gaps)
+
+
+def gaps_of_all(
+    engine: Engine, X: Any, rows: Any, layout: Layout | None, max_bins: int | None
+) -> list[np.ndarray]:
+    """`gaps_of` the rows of all workers of the engine's team, from a sample that all of them see.
+
+    It is the sample of one worker that has all rows, in the order of their positions within each
+    class. Without `max_bins` it is every value that occurs, a feature at a time.
+    """
+    check_dense(X, "a fit of several workers")
+    where, team, xp = engine.where, engine.team, engine.where.xp
+    own = where.host(engine.adopt(rows))
+    if max_bins is None:
+        columns = [where.host(xp.take(engine.adopt(X)[:, f], rows)) for f in range(X.shape[1])]
+        each = [team.concatenated(np.unique(column[~np.isnan(column)])) for column in columns]
+        return [_gaps(engine, np.unique(values)[:, None], None)[0] for values in each]
+    starts = np.array([0, len(own)]) if layout is None else layout.starts
+    sample = sample_positions(team.count(len(own)))
+    chosen = np.isin(team.places(own, starts), sample, assume_unique=True)
+    values = where.host(xp.take(engine.adopt(X), where.put(own[chosen]), axis=0))
+    return _gaps(engine, team.concatenated(values), max_bins)
+
+
+def _gaps(engine: Engine, values: np.ndarray, max_bins: int | None) -> list[np.ndarray]:
+    where = engine.where
+    return engine.gaps(where.put(values), where.put(np.arange(len(values))), max_bins)
 
 
 def gaps_of(engine: Engine, X: Any, rows: Any, max_bins: int | None) -> list[np.ndarray]:

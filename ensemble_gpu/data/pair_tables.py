@@ -113,7 +113,7 @@ def counted(
 ) -> PairTables:
     """Tables of the rows of each part; with `weights`, of a single part, sums of these."""
     first = parts[0]
-    if first.n_rows >= 2**31:
+    if engine.team.count(first.n_rows) >= 2**31:
         memory = 0
     if len(parts) > 1:  # the threads that want a table share its parts
         engine = engine.single()

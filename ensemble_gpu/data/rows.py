@@ -13,7 +13,7 @@ from ensemble_gpu.arrays.sparse import is_sparse, take_rows
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.groups import Groups
 from ensemble_gpu.data.keys import row_keys
-from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, sort_by_class
+from ensemble_gpu.data.matrix import BinnedMatrix, bin_matrix, gaps_of_all, sort_by_class
 from ensemble_gpu.kernels.protocol import Engine, Layout
 
 
@@ -123,7 +123,10 @@ def bin_rows(
         at = order
         if at is None:
             at = where.xp.arange(rows.X.shape[0], device=where.device)
-        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes(), gaps)
+        cuts = gaps
+        if cuts is None and not engine.team.alone:
+            cuts = gaps_of_all(engine, rows.X, at, layout, max_bins)
+        return bin_matrix(engine, rows.X, at, layout, max_bins, categories.sizes(), cuts)
 
     return bin_by(engine, rows, keep, made, categories, n_ranges=n_ranges, keyed=keyed)
 

@@ -9,15 +9,17 @@ with a mean above 16) are part of the key, and the row is a single item of that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_gpu.data.keys import repetitions, sorted_rows
+from ensemble_gpu.data.numbering import along_runs, numbered
 from ensemble_gpu.kernels.host.keys import mix_in
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.team import ALONE, Team
 
 
 def check_seed(random_state: Any) -> None:
@@ -45,35 +47,70 @@ class Items:
     """What is drawn from: `rows[k]` is the row of item k.
 
     Row i is `repeats[i]` items (None: every row is one). `whole`: these are the rows' weights, and
-    the weight of what is left of a row is the number of its items that are left.
+    the weight of what is left of a row is the number of its items that are left. `numbers` are
+    those of the items among the items of all workers (None: 0, 1, ...: there are no others).
     """
 
     rows: np.ndarray
     repeats: np.ndarray | None
     whole: bool
+    numbers: np.ndarray | None = None
 
 
-def items_of(keys: np.ndarray, weights: np.ndarray | None) -> Items:
-    """Items of rows with these keys (of target and features) and weights, on the host."""
-    repeats, factor = repetitions(weights)
-    if weights is None or repeats is None:
-        return Items(sorted_rows(keys), None, False)
+def items_of(
+    keys: np.ndarray,
+    weights: np.ndarray | None,
+    team: Team = ALONE,
+    rows: np.ndarray | None = None,
+) -> Items:
+    """Items of rows with these keys (of target and features) and weights, on the host.
+
+    `rows` are the places of the rows among those of the worker (None: they are all its rows).
+    """
+    repeats, factor = repetitions(weights, team)
     if factor is not None:
         keys = keys.copy()
         mix_in(keys, factor[:, None])
+    items = _sorted_items(keys, weights, repeats, factor is None)
+    if team.alone:
+        return items
+    ties = team.positions(np.arange(len(keys)) if rows is None else rows)[:, None]
+    if weights is not None:
+        by_weight = np.ascontiguousarray(weights, dtype=np.float64).view(np.int64)
+        ties = np.stack([by_weight, ties[:, 0]], axis=1)
+    first, _ = numbered(keys, ties, repeats, team)
+    return replace(items, numbers=first[items.rows] + along_runs(items.rows))
+
+
+def _sorted_items(
+    keys: np.ndarray, weights: np.ndarray | None, repeats: np.ndarray | None, whole: bool
+) -> Items:
+    if weights is None or repeats is None:
+        return Items(sorted_rows(keys), None, False)
     # equal rows in order of weight, so that which of them has which items is no matter of order
     by_weight = np.argsort(weights, kind="stable")
     order = by_weight[sorted_rows(keys[by_weight])]
-    return Items(np.repeat(order, repeats[order]), repeats, factor is None)
+    return Items(np.repeat(order, repeats[order]), repeats, whole)
 
 
-def count_items(n_rows: int, weights: np.ndarray | None) -> int:
+def count_items(n_rows: int, weights: np.ndarray | None, team: Team = ALONE) -> int:
     """How many rows there are, those of weight zero not; whole weights are repetitions of rows."""
     if weights is None:
-        return n_rows
-    if (weights == np.rint(weights)).all():
-        return int(weights.sum())
-    return int((weights > 0.0).sum())
+        return team.count(n_rows)
+    if not team.any(bool((weights != np.rint(weights)).any())):
+        return team.count(int(weights.sum()))
+    return team.count(int((weights > 0.0).sum()))
+
+
+def _within_class(
+    index: np.ndarray, items: Items, c: int, team: Team
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Places of the items of class c, their numbers among those of all workers, how many."""
+    at = np.flatnonzero(index[items.rows] == c)
+    if team.alone or items.numbers is None:
+        return at, np.arange(len(at)), len(at)
+    keys = items.numbers[at].astype(np.uint64)
+    return at, *numbered(keys, np.zeros((len(at), 0), dtype=np.int64), None, team)
 
 
 def stratified_holdout(
@@ -83,32 +120,54 @@ def stratified_holdout(
 
     In the order of the items; a row is there as often as items of it are drawn.
     """
+    return items.rows[held_items(index, items, n_classes, fraction, random_state)]
+
+
+def held_items(
+    index: np.ndarray,
+    items: Items,
+    n_classes: int,
+    fraction: float,
+    random_state: Any,
+    team: Team = ALONE,
+) -> np.ndarray:
+    """Whether each item is one of `stratified_holdout`: bool."""
     generator = np.random.default_rng(draw_seed(random_state))
-    label = index[items.rows]
-    chosen = np.zeros(len(label), dtype=bool)
+    chosen, found = np.zeros(len(items.rows), dtype=bool), False
     for c in range(n_classes):
-        at = np.flatnonzero(label == c)
-        size = min(max(1, round(fraction * len(at))), len(at) - 1)
-        chosen[generator.permutation(at)[:size]] = True
-    if not chosen.any():
+        at, numbers, n = _within_class(index, items, c, team)
+        size = min(max(1, round(fraction * n)), n - 1)
+        drawn = np.zeros(n, dtype=bool)
+        drawn[generator.permutation(n)[:size]] = True
+        chosen[at], found = drawn[numbers], found or size > 0
+    if not found:
         raise ValueError(
-            f"validation_fraction={fraction} of {len(label)} rows is no row; give more rows, a "
-            "larger fraction, or X_val and y_val."
+            f"validation_fraction={fraction} of {team.count(len(items.rows))} rows is no row; give "
+            "more rows, a larger fraction, or X_val and y_val."
         )
-    return items.rows[chosen]
+    return chosen
 
 
 def stratified_folds(
     index: np.ndarray, items: Items, n_classes: int, n_folds: int, seed: int
 ) -> list[np.ndarray]:
     """Rows of each fold, as of `stratified_holdout`: every class is shared out evenly."""
-    generator = np.random.default_rng(seed)
-    label = index[items.rows]
-    fold = np.zeros(len(label), dtype=np.int64)
-    for c in range(n_classes):
-        at = generator.permutation(np.flatnonzero(label == c))
-        fold[at] = np.arange(len(at)) % n_folds
+    fold = fold_of_items(index, items, n_classes, n_folds, seed)
     return [items.rows[fold == k] for k in range(n_folds)]
+
+
+def fold_of_items(
+    index: np.ndarray, items: Items, n_classes: int, n_folds: int, seed: int, team: Team = ALONE
+) -> np.ndarray:
+    """The fold of each item."""
+    generator = np.random.default_rng(seed)
+    fold = np.zeros(len(items.rows), dtype=np.int64)
+    for c in range(n_classes):
+        at, numbers, n = _within_class(index, items, c, team)
+        drawn = np.empty(n, dtype=np.int64)
+        drawn[generator.permutation(n)] = np.arange(n) % n_folds
+        fold[at] = drawn[numbers]
+    return fold
 
 
 def drawn_items(seed: int, round_: int, numbers: Any, share: float, engine: Engine) -> Any:
@@ -134,11 +193,12 @@ class Draws:
     def __init__(self, items: Items, n_rows: int, engine: Engine) -> None:
         self.engine, self.whole = engine, items.whole
         self.bounds: Any = None
+        own = np.arange(len(items.rows)) if items.numbers is None else items.numbers
         if items.repeats is None:
             numbers = np.empty(n_rows, dtype=np.uint64)
-            numbers[items.rows] = np.arange(n_rows, dtype=np.uint64)
+            numbers[items.rows] = own
         else:
-            numbers = np.argsort(items.rows, kind="stable").astype(np.uint64)
+            numbers = own[np.argsort(items.rows, kind="stable")].astype(np.uint64)
             bounds = np.concatenate([[0], np.cumsum(items.repeats)]).astype(np.int64)
             self.bounds = engine.where.put(bounds)
         self.numbers = engine.where.put(numbers)

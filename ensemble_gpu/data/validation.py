@@ -13,6 +13,7 @@ from sklearn.utils.validation import assert_all_finite, check_array, column_or_1
 
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array
 from ensemble_gpu.arrays.sparse import canonical
+from ensemble_gpu.kernels.team import ALONE, Team
 
 FINITE_BLOCK = 1 << 16
 # Offsets of outputs beyond this are no offsets.
@@ -130,7 +131,9 @@ def check_length(name: str, length: int, other: str, n_rows: int) -> None:
         )
 
 
-def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> Any:
+def check_weights(
+    sample_weight: Any, n_rows: int, where: Where, name: str, team: Team = ALONE
+) -> Any:
     """Weights as a float64 vector where X lives: finite, >= 0, not all zero; None stays None."""
     if sample_weight is None:
         return None
@@ -151,7 +154,7 @@ def check_weights(sample_weight: Any, n_rows: int, where: Where, name: str) -> A
     if bool(xp.any(weights < 0.0)):
         lowest = float(xp.min(weights))
         raise ValueError(f"{name} must be >= 0; the lowest value given is {lowest:g}.")
-    if not bool(xp.any(weights > 0.0)):
+    if not team.any(bool(xp.any(weights > 0.0))):
         raise ValueError(f"{name} is zero for every row; at least one must be > 0.")
     return weights
 

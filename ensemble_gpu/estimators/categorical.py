@@ -10,10 +10,11 @@ from sklearn.utils.validation import validate_data
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.sparse import check_dense
-from ensemble_gpu.data.categories import Categories, Chosen, choose, number
+from ensemble_gpu.data.categories import Categories, Chosen, choose, known_to_all, number
 from ensemble_gpu.data.parameters import check_signs
 from ensemble_gpu.data.validation import naming
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.kernels.team import current_team
 
 CATEGORICAL_SPLITS = ("subset", "single")
 
@@ -38,6 +39,7 @@ class CategoricalEstimator(ArrayEstimator):
     def _read_features(self, X: Any) -> tuple[Any, Chosen]:
         """X of fit as floats, numbers in place of labels; and which features are categories."""
         chosen = choose(X, self._feature_parameter("categorical_features"))
+        chosen = known_to_all(chosen, current_team())
         if chosen.features:
             check_dense(X, f"categorical_features (here features {chosen.features})")
         return self._check_X(number(X, chosen.labels), reset=True), chosen

@@ -23,6 +23,7 @@ from ensemble_gpu.data.labels import (
 )
 from ensemble_gpu.data.validation import check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.kernels.team import current_team
 
 
 class ArrayClassifier(ClassifierMixin, ArrayEstimator):
@@ -44,18 +45,19 @@ class ArrayClassifier(ClassifierMixin, ArrayEstimator):
         self, y: Any, n_rows: int, w: Any, where: Where, fewest: int
     ) -> tuple[np.ndarray, Any, Any]:
         """Labels, the index of every row's, and its weight, times that of its class."""
-        classes, index = check_labels(y, n_rows, where, fewest, "y")
-        weights = check_weights(w, n_rows, where, "sample_weight")
+        team = current_team()
+        classes, index = check_labels(y, n_rows, where, fewest, "y", team)
+        weights = check_weights(w, n_rows, where, "sample_weight", team)
         given = self.class_weight
-        self._class_factor = class_factors(given, classes, index, weights, where)
-        weights = times_class_weights(given, self._class_factor, index, weights, where)
+        self._class_factor = class_factors(given, classes, index, weights, where, team)
+        weights = times_class_weights(given, self._class_factor, index, weights, where, team)
         return classes, index, weights
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         """Index of every row's label, and weights; classes_ are the labels that have any weight."""
         classes, index, weights = self._read_labels(y, n_rows, w, where, self._fewest_classes)
         if weights is not None:
-            classes, index = classes_with_weight(classes, index, weights, where)
+            classes, index = classes_with_weight(classes, index, weights, where, current_team())
         self.classes_ = classes
         return index, weights
 

@@ -39,6 +39,7 @@ from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine, Layout
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.kernels.team import current_team
 
 
 class Reader(Protocol):
@@ -99,7 +100,8 @@ class Reading:
         """Rows with codes in place of categories, at most `max_bins` a feature (None: no limit)."""
         most = int(max_bins) if isinstance(max_bins, numbers.Integral) else MAX_BINS_LIMIT
         learnt_from = None if self.keep is None else self.where.xp.nonzero(self.keep)[0]
-        categories = learn(self.rows.X, self.chosen, most, self.where, learnt_from)
+        team = current_team()
+        categories = learn(self.rows.X, self.chosen, most, self.where, learnt_from, team)
         return encoded_by(categories, self.rows, self.where), categories
 
 
@@ -193,6 +195,7 @@ def read(
     if offset is not None:
         n_outputs = cast(ValidationReader, estimator)._n_outputs()
         offset = check_offset(offset, X.shape[0], n_outputs, where, "init_score")
+    current_team().settle(X.shape[0])
     rows = _moved(Rows(X, target, weights, offset, groups), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
     return Reading(rows, keep, chosen, locate(rows.X), home, estimator._bins)

@@ -11,6 +11,7 @@ from ensemble_gpu.arrays.means import magnitude
 from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.data.validation import check_target, check_weights
 from ensemble_gpu.estimators.base import ArrayEstimator
+from ensemble_gpu.kernels.team import current_team
 
 
 class ArrayRegressor(RegressorMixin, ArrayEstimator):
@@ -18,7 +19,7 @@ class ArrayRegressor(RegressorMixin, ArrayEstimator):
 
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         target = check_target(y, n_rows, where, "y")
-        return target, check_weights(w, n_rows, where, "sample_weight")
+        return target, check_weights(w, n_rows, where, "sample_weight", current_team())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - prediction)^2 / sum w (y - mean)^2, at most 1."""

@@ -93,7 +93,9 @@ def _integers(weights: Any, engine: Engine) -> tuple[Any, float]:
     of the weight are what counts.
     """
     xp = engine.where.xp
-    size = math.frexp(float(xp.max(weights)))[1] + int(weights.shape[0]).bit_length()
+    team = engine.team
+    heaviest, n_rows = team.largest(float(xp.max(weights)))[0], team.count(weights.shape[0])
+    size = math.frexp(heaviest)[1] + n_rows.bit_length()
     bits = min(SUM_BITS - size, LEAST_UNIT)
     unit = math.ldexp(1.0, -bits)
     return xp.astype(xp.round(weights / unit), xp.int64)[None, :], min(unit, LARGEST_UNIT)

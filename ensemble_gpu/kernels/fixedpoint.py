@@ -43,6 +43,9 @@ COARSE_BITS = 26
 FINE_ROWS = 20_000
 Q_LIMIT = float(2**31 - 1)
 
+# Below the exponent of any weight.
+LOWEST_EXPONENT = -(1 << 32)
+
 # 2^-k for k = 0 ... 63; beyond that a row is less than half a quantum whatever its fraction.
 N_POWERS = 64
 

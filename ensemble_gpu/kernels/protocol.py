@@ -30,6 +30,7 @@ from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.stump_rounds import StumpRounds
 from ensemble_gpu.kernels.tables import PackedTables
+from ensemble_gpu.kernels.team import Team
 from ensemble_gpu.kernels.tree_protocol import TreeEngine
 
 LEFT, RIGHT, ABSTAIN = 0, 1, 2
@@ -54,11 +55,13 @@ class Layout:
 
     Rows are sorted by class, so a class is a range: `starts[c]` to `starts[c + 1]`.
     `group_of[k, c]` is the group of class c in plane k. Where groups come in pairs, 2k holds
-    the positive and 2k + 1 the negative rows of plane k.
+    the positive and 2k + 1 the negative rows of plane k. `n_everywhere` are the rows of all workers
+    (None: these are all).
     """
 
     starts: np.ndarray
     group_of: np.ndarray
+    n_everywhere: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -71,7 +74,7 @@ class Layout:
     @property
     def quantum_bits(self) -> int:
         """The heaviest row of a group has q near 2^quantum_bits after requantising."""
-        return quantum_bits(self.n_rows)
+        return quantum_bits(self.n_rows if self.n_everywhere is None else self.n_everywhere)
 
     @property
     def n_planes(self) -> int:
@@ -181,12 +184,19 @@ def code_width(edges: list[np.ndarray]) -> int:
 class Histograms(Protocol):
     """The weights of all rows and the sums per (group, feature, code), kept in step."""
 
-    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+    def requantise(
+        self, log_tables: np.ndarray, used: np.ndarray, least: np.ndarray | None = None
+    ) -> np.ndarray:
         """Set every q from fixed-point log tables [group, feature, code]; rebuild the sums.
 
         `used` lists the features with a table; the tables of the others hold zeros.
-        Returns the exponent E of each group: weight = 2^(E - layout.quantum_bits) q.
+        Returns the exponent E of each group: weight = 2^(E - layout.quantum_bits) q. They are at
+        least those given; a group without rows has its own of these, or a very low one.
         """
+        ...
+
+    def heaviest(self) -> np.ndarray:
+        """A bound on the q of each group: the largest since all were set; 0 without rows."""
         ...
 
     def add_up(self) -> np.ndarray:
@@ -240,11 +250,13 @@ class Engine(TreeEngine, Protocol):
     """Binning, histograms and evaluation on one kind of device; trees are in tree_protocol.py.
 
     `where` is the engine's own namespace and device. `n_workers` is how many `single` engines may
-    work side by side, each in a thread of the caller.
+    work side by side, each in a thread of the caller. `team` are the workers that have rows of the
+    same fit: sums of codes are over the rows of all of them (kernels/teams).
     """
 
     name: str
     where: Where
+    team: Team
 
     @property
     def n_workers(self) -> int: ...

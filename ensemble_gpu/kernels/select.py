@@ -9,6 +9,7 @@ from contextvars import ContextVar
 
 from ensemble_gpu.arrays.namespace import CUDA, HOST, Where
 from ensemble_gpu.kernels.protocol import Engine
+from ensemble_gpu.kernels.team import current_team
 
 _FORCED: ContextVar[str | None] = ContextVar("ensemble_gpu_engine", default=None)
 ENGINES = ("cpu", "cuda", "reference")
@@ -30,7 +31,16 @@ def use_engine(name: str) -> Iterator[None]:
 
 
 def engine_for(where: Where, n_jobs: int | None = None) -> Engine:
-    """The engine that can reach an array's memory."""
+    """The engine that can reach an array's memory; with others, where rows are shared with them."""
+    own, team = _own_engine(where, n_jobs), current_team()
+    if team.alone:
+        return own
+    from ensemble_gpu.kernels.teams.engine import TeamEngine
+
+    return TeamEngine(own, team)
+
+
+def _own_engine(where: Where, n_jobs: int | None) -> Engine:
     name = _FORCED.get() or {HOST: "cpu", CUDA: "cuda"}.get(where.kind, "reference")
     if name == "cpu":
         from ensemble_gpu.kernels.cpu.engine import CpuEngine

@@ -223,7 +223,8 @@ class EachTrees(EachOutput):
     def seek(self, gradients: Any) -> bool:
         rows = gradients.drawn()
         self.views = [_OneOutput(gradients, rows, k) for k in range(self.n_outputs)]
-        return rows is None or rows.shape[0] > 0
+        n_rows = gradients.n_rows if rows is None else rows.shape[0]
+        return self.engine.team.count(n_rows) > 0
 
     def _candidates(self, barred: list[int]) -> list[Candidate | None]:
         own = self.own

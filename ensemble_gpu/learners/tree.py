@@ -158,7 +158,8 @@ class Trees:
         self.rule = replace(self.rule, min_weight=least, l2=l2)
         self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
         self.root = self.grower.total()
-        self.n_rows = gradients.n_rows if rows is None else rows.shape[0]
+        n_rows = gradients.n_rows if rows is None else rows.shape[0]
+        self.n_rows = self.engine.team.count(n_rows)
         return self.n_rows > 0 and bool((self.root[: n_stats // 2] > 0).any())
 
     def best(self, barred: list[int]) -> Candidate | None:

@@ -57,6 +57,7 @@ from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
+from ensemble_gpu.kernels.team import ALONE
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of work below which a second thread costs more than it brings.
@@ -78,6 +79,7 @@ class CpuEngine:
 
     name = "cpu"
     where = NUMPY
+    team = ALONE
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)

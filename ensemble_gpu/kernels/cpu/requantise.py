@@ -46,7 +46,7 @@ def _log_weights(worker, first, last, plane, codes, where, tables, used, start_l
 def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q, largest):
     """q = rint(2^(L - E + QUANTUM_BITS)): three digit tables and one exact power of two.
 
-    E = floor(max L) + 1 over all parts of the group.
+    E = floor(max L) + 1 over all parts of the group, or what `exponent` holds where that is more.
     """
     parts, group_of = where
     for part in range(first, last):
@@ -56,7 +56,7 @@ def _quantise(worker, first, last, plane, where, top, logs, powers, exponent, q,
         for other in range(parts.shape[0]):
             if group_of[plane, parts[other, 0]] == group:
                 highest = max(highest, top[other])
-        E = (highest >> FRACTION_BITS) + 1
+        E = max((highest >> FRACTION_BITS) + 1, exponent[group])
         exponent[group] = E
         most = np.int32(0)
         for i in range(start, stop):
@@ -82,7 +82,7 @@ def quantise_logs(logs, powers, q):
 def requantise_all(crew, codes, where, tables, used, start_log, powers, exponent, q, largest):
     """q[plane, row] anew, the exponent E of every group, and largest[part, group] of q.
 
-    where = (parts, group_of[plane, class]).
+    where = (parts, group_of[plane, class]). `exponent` holds the least that they may be.
     """
     n_parts = where[0].shape[0]
     logs, top = np.empty(q.shape[1], dtype=np.int64), np.empty(n_parts, dtype=np.int64)

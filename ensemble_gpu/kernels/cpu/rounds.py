@@ -24,6 +24,7 @@ from ensemble_gpu.kernels.cpu.histogram import add_all, rescale_all
 from ensemble_gpu.kernels.cpu.layouts import made_when_used
 from ensemble_gpu.kernels.cpu.requantise import requantise_all
 from ensemble_gpu.kernels.cpu.score import best_split
+from ensemble_gpu.kernels.fixedpoint import LOWEST_EXPONENT
 from ensemble_gpu.kernels.host.weights import (
     SMALLEST_SHARE,
     first_smoothing,
@@ -51,7 +52,8 @@ def _requantise(crew, rows, weights):
     for f in range(used.shape[0]):
         features[n] = f
         n += used[f]
-    exponent = np.zeros(scale.shape[0], dtype=np.int64)
+    exponent = np.empty(scale.shape[0], dtype=np.int64)
+    exponent[:] = LOWEST_EXPONENT
     where = tiles[2], tiles[3]
     requantise_all(crew, codes, where, fixed, features[:n], start_log, powers, exponent, q, largest)
     for g in range(sums.shape[1]):

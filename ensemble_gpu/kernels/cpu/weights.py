@@ -76,9 +76,13 @@ class CpuHistograms:
         """Other weights of rows whose codes are other ones at the same place; then `requantise`."""
         self.codes, self.log_weights = codes, log_weights
 
-    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+    def requantise(
+        self, log_tables: np.ndarray, used: np.ndarray, least: np.ndarray | None = None
+    ) -> np.ndarray:
         totals, q = self.totals, self.q
-        exponent = np.zeros(len(totals.total), dtype=np.int64)
+        exponent = np.full(len(totals.total), fixedpoint.LOWEST_EXPONENT)
+        if least is not None:
+            exponent[:] = least
         self.run.call(
             requantise.requantise, self.codes.data, totals.tiles[2:], log_tables, used,
             self.log_weights, self.powers, exponent, q, self.largest,
@@ -90,6 +94,9 @@ class CpuHistograms:
     def add_up(self) -> np.ndarray:
         sums = self.totals.total
         return sums.reshape(len(sums), -1, sums.shape[-1])[:, : self.codes.n_features].copy()
+
+    def heaviest(self) -> np.ndarray:
+        return self.largest.max(axis=0, initial=0)
 
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         n_thresholds, abstention = criterion.n_thresholds, criterion.abstention
@@ -120,4 +127,4 @@ def class_parts(starts: np.ndarray, threads: int) -> np.ndarray:
         for c in range(len(starts) - 1)
         for start in range(int(starts[c]), int(starts[c + 1]), size)
     ]
-    return np.array(parts, dtype=np.int64)
+    return np.array(parts, dtype=np.int64).reshape(-1, 3)

@@ -79,6 +79,7 @@ from ensemble_gpu.kernels.reference.engine import ReferenceEngine, code_sums
 from ensemble_gpu.kernels.reference.trees.grower import moments
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.tables import PackedTables
+from ensemble_gpu.kernels.team import ALONE
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 
@@ -86,6 +87,7 @@ class CudaEngine:
     """Runs where the arrays are: a GPU, or NumPy arrays under the simulator."""
 
     name = "cuda"
+    team = ALONE
     n_workers = 1  # a kernel uses the whole GPU
 
     def __init__(self, where: Where, plan: LaunchPlan | None = None) -> None:

@@ -45,11 +45,15 @@ class CudaHistograms:
         self.thresholds = where.zeros(p, xp.int32)
         self.thresholds_ = device.handle(self.thresholds)
 
-    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+    def requantise(
+        self, log_tables: np.ndarray, used: np.ndarray, least: np.ndarray | None = None
+    ) -> np.ndarray:
         device, rows = self.device, self.rows
         tables = requantise.used_tables(log_tables, used)
         with device.active("requantising", tables.nbytes):
             self.top[...] = requantise.LOWEST
+            if least is not None:  # of logarithms that have these exponents
+                device.overwrite(self.top, (least - 1) << fixedpoint.FRACTION_BITS)
             self.largest[...] = 0
             lanes = requantise.used_lanes(used, rows.lanes)
             requantise.launch_requantise(
@@ -61,7 +65,10 @@ class CudaHistograms:
             return (device.where.host(self.top) >> fixedpoint.FRACTION_BITS) + 1
 
     def add_up(self) -> np.ndarray:
-        return self.rows.fetch(len(self.n_thresholds))
+        return self.rows.read(len(self.n_thresholds))
+
+    def heaviest(self) -> np.ndarray:
+        return self.device.where.host(self.largest).astype(np.int64)
 
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         device, rows, groups = self.device, self.rows, self.rows.groups

@@ -58,6 +58,10 @@ class Rows:
     def fetch(self, p: int) -> np.ndarray:
         """Sums [group, feature, code] of q, built and brought to the host."""
         self.build()
+        return self.read(p)
+
+    def read(self, p: int) -> np.ndarray:
+        """The sums as they are, brought to the host."""
         sums = self.device.where.host(self.sums)
         return sums.reshape(self.groups, -1, self.stride)[:, :p, : self.width].copy()
 

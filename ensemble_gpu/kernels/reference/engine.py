@@ -36,6 +36,7 @@ from ensemble_gpu.kernels.reference.trees.shapley import shapley_values
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.sparse import encode as encode_sparse
 from ensemble_gpu.kernels.tables import PackedTables
+from ensemble_gpu.kernels.team import ALONE
 from ensemble_gpu.kernels.tree_protocol import CodeTree, PackedForest, Sample, SplitRule
 
 # Cells of the sample that are sorted at once: bounds the memory that gaps take on a device.
@@ -57,6 +58,7 @@ class ReferenceEngine:
     """Any namespace, any device."""
 
     name = "reference"
+    team = ALONE
     n_workers = 1  # array calls use the whole device
 
     def __init__(self, where: Where) -> None:

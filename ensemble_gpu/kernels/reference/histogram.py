@@ -63,10 +63,14 @@ class ReferenceHistograms:
         self.sums: Any = None
         self.largest = np.zeros(layout.n_groups, dtype=np.int64)
 
-    def requantise(self, log_tables: np.ndarray, used: np.ndarray) -> np.ndarray:
+    def requantise(
+        self, log_tables: np.ndarray, used: np.ndarray, least: np.ndarray | None = None
+    ) -> np.ndarray:
         xp, where = self.where.xp, self.where
         powers = where.put(fixedpoint.tables(self.layout.quantum_bits))
-        exponent = np.zeros(self.layout.n_groups, dtype=np.int64)
+        exponent = np.full(self.layout.n_groups, fixedpoint.LOWEST_EXPONENT)
+        if least is not None:
+            exponent[:] = least
         self.q = []
         for group in self.group:
             logs = where.zeros(self.layout.n_rows, xp.int64)
@@ -77,7 +81,7 @@ class ReferenceHistograms:
                 logs = logs + xp.take(table, group * self.width + self.codes[int(f), :])
             for g in np.unique(where.host(xp.unique_values(group))):
                 top = where.host(xp.max(logs[group == int(g)]))
-                exponent[g] = (int(top) >> fixedpoint.FRACTION_BITS) + 1
+                exponent[g] = max(exponent[g], (int(top) >> fixedpoint.FRACTION_BITS) + 1)
             down = xp.take(where.put(exponent), group) - (logs >> fixedpoint.FRACTION_BITS)
             self.q.append(quantise(logs, down, powers, where))
         self.largest[:] = 0
@@ -94,11 +98,15 @@ class ReferenceHistograms:
                 here = per_class[c, :, :]
                 parts[g] = here if parts[g] is None else parts[g] + here
                 rows = q[int(layout.starts[c]) : int(layout.starts[c + 1])]
-                self.largest[g] = max(self.largest[g], int(self.where.host(xp.max(rows))))
+                if rows.shape[0]:
+                    self.largest[g] = max(self.largest[g], int(self.where.host(xp.max(rows))))
         self.sums = xp.stack(parts)
 
     def add_up(self) -> np.ndarray:
         return self.where.host(self.sums)
+
+    def heaviest(self) -> np.ndarray:
+        return self.largest.copy()
 
     def split(self, scale: np.ndarray, criterion: Criterion) -> Split | None:
         return choose(self.sums, self.largest, scale, criterion, self.where)

@@ -1,0 +1,128 @@
+"""One tree in a team: every worker has its rows of each node, and the sums are everybody's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ensemble_gpu.kernels.host.search import choose
+from ensemble_gpu.kernels.protocol import Codes, Engine
+from ensemble_gpu.kernels.team import Team
+from ensemble_gpu.kernels.tree_protocol import Frontier, Sample, SplitRule, Splits, subset_words
+
+# Cells [node, feature, code, column] of sums that are sent at once.
+MOST_CELLS = 1 << 22
+# Nodes of at least this many rows keep their sums.
+KEEP_ROWS = 1024
+
+
+class TeamGrower:
+    """A grower of the worker's own rows (None: it has none of the sample), and the team's sums.
+
+    Where all features are tried, the sums of a split node are kept: those of its larger child are
+    what the smaller one leaves of them, so that only the smaller one's rows are added up and sent.
+    """
+
+    def __init__(
+        self, engine: Engine, codes: Codes, sample: Sample, rule: SplitRule, team: Team
+    ) -> None:
+        self.team, self.rule, self.width, self.p = team, rule, codes.width, codes.n_features
+        self.n_stats = sample.n_stats
+        n = codes.n_rows if sample.rows is None else sample.rows.shape[0]
+        self.own = engine.grower(codes, sample, rule) if n else None
+        self.where = where = engine.where
+        self.empty = where.zeros(0, where.xp.int64)
+        target = sample.target
+        if target is not None and sample.rows is not None:
+            target = where.xp.take(target, sample.rows)
+        self.target = None if target is None else where.host(target)
+        self.n_rows = np.array([team.count(n)], dtype=np.int64)
+        self.sibling = np.full(1, -1, dtype=np.int64)
+        self.parent = np.full(1, -1, dtype=np.int64)
+        self.kept: dict[int, np.ndarray] = {}
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_stats + (self.rule.min_rows > 1)
+
+    def total(self) -> np.ndarray:
+        own = np.zeros(self.n_stats, dtype=np.int64) if self.own is None else self.own.total()
+        return self.team.sum(own)
+
+    def _own_sums(self, frontier: Frontier) -> np.ndarray:
+        if self.own is not None:
+            return self.own.sums(frontier)
+        tried = self.p if frontier.features is None else frontier.features.shape[1]
+        return np.zeros((len(frontier.nodes), tried, self.width, self.n_columns), dtype=np.int64)
+
+    def sums(self, frontier: Frontier) -> np.ndarray:
+        return self.team.sum(self._own_sums(frontier))
+
+    def split(self, frontier: Frontier) -> Splits:
+        nodes = frontier.nodes
+        found = Splits.none(
+            len(nodes), self.n_stats, subset_words(self.rule.categorical, self.width)
+        )
+        tried = self.p if frontier.features is None else frontier.features.shape[1]
+        step = max(1, MOST_CELLS // (tried * self.width * self.n_columns))
+        for start in range(0, len(nodes), step):
+            part = frontier[start : start + step]
+            sums = self.sums(part) if part.features is not None else self._kept_sums(part)
+            at = np.arange(start, start + len(part.nodes))
+            found.replace(at, choose(self.rule, part, sums, self.n_rows[part.nodes]))
+        return found
+
+    def _kept_sums(self, frontier: Frontier) -> np.ndarray:
+        """Sums of all features, which are kept for the children of the nodes."""
+        nodes = frontier.nodes.tolist()
+        derived = {node for node in nodes if self._is_derived(node, nodes)}
+        added = np.array([node not in derived for node in nodes])
+        out = np.empty((len(nodes), self.p, self.width, self.n_columns), dtype=np.int64)
+        out[added] = self.sums(frontier[added])
+        place = {node: i for i, node in enumerate(nodes)}
+        for node in derived:
+            other = self.sibling[node]
+            np.subtract(
+                self.kept[int(self.parent[node])], out[place[int(other)]], out=out[place[node]]
+            )
+        for node in nodes:
+            self.kept.pop(int(self.parent[node]), None)
+        for i, node in enumerate(nodes):
+            if self.n_rows[node] >= KEEP_ROWS:
+                self.kept[node] = out[i]
+        return out
+
+    def _is_derived(self, node: int, nodes: list[int]) -> bool:
+        """Whether the sums are the parent's minus those of the sibling, which is smaller."""
+        other = int(self.sibling[node])
+        if other < 0 or int(self.parent[node]) not in self.kept or other not in nodes:
+            return False
+        return (self.n_rows[other], other) < (self.n_rows[node], node)
+
+    def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
+        none = np.zeros(len(nodes), dtype=np.int64)
+        n_left = self.team.sum(none if self.own is None else self.own.partition(nodes, splits))
+        first = len(self.n_rows)
+        pairs = np.stack([n_left, self.n_rows[nodes] - n_left], axis=1)
+        children = first + np.arange(2 * len(nodes)).reshape(-1, 2)
+        self.n_rows = np.concatenate([self.n_rows, pairs.reshape(-1)])
+        self.sibling = np.concatenate([self.sibling, children[:, ::-1].reshape(-1)])
+        self.parent = np.concatenate([self.parent, np.repeat(nodes, 2)])
+        return n_left
+
+    def nodes(self) -> Any:
+        return self.empty if self.own is None else self.own.nodes()
+
+    def pure(self, nodes: np.ndarray) -> np.ndarray:
+        if self.target is None or not len(nodes):
+            return np.zeros(len(nodes), dtype=bool)
+        slot = np.full(len(self.n_rows), -1, dtype=np.int64)
+        slot[nodes] = np.arange(len(nodes))
+        own = slot[self.where.host(self.nodes())]
+        inside = own >= 0
+        ends = np.full((2, len(nodes)), np.iinfo(np.int64).min)  # of -target and of target
+        for end, target in zip(ends, (-self.target, self.target), strict=True):
+            np.maximum.at(end, own[inside], target[inside])
+        low, high = self.team.largest_of(ends)
+        return -low == high
