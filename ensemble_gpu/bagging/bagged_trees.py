@@ -61,8 +61,12 @@ def bags_of(
     """
     statistics, where = prepared.statistics, prepared.engine.where
     repeats, factor = repeats_of(prepared, weighted)
+    keys = None
+    if prepared.replica is not None:
+        keys = prepared.replica.keys(where.host(statistics.target), factor)
     bags = make_bags(
-        kept_rows(prepared), statistics.target, repeats, factor, seed=prepared.parameters.seed,
+        kept_rows(prepared) if keys is None else keys, statistics.target, repeats, factor,
+        keys=keys, seed=prepared.parameters.seed,
         max_samples=draws(statistics.weights.shape[0] if repeats is None else int(repeats.sum())),
         replace=True, takes_weights=True,
     )  # fmt: skip

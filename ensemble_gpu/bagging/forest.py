@@ -24,6 +24,7 @@ from ensemble_gpu.bagging.bagged_trees import (
 from ensemble_gpu.bagging.capacity import CapacityChoice, check_capacity, grid_of
 from ensemble_gpu.bagging.growing import Growing
 from ensemble_gpu.bagging.out_of_bag import check_some_out, forget_out_of_bag
+from ensemble_gpu.bagging.shared_trees import shared_out
 from ensemble_gpu.bagging.validation import FOLDS, OUT_OF_BAG, Validation, kinds_of
 from ensemble_gpu.data.bags import Bags
 from ensemble_gpu.data.parameters import (
@@ -159,7 +160,10 @@ class ForestEstimator(TreeEstimator):
             if choice is not None:
                 self.capacity_grid_ = choice.grid.values
             # closed, and its threads with it, also where an interrupt comes between two trees
-            with closing(side_by_side(grow, more, prepared.engine)) as trees:
+            trees: Any = side_by_side(grow, more, prepared.engine)
+            if prepared.replica is not None:
+                trees = shared_out(grow, more, prepared.engine, prepared.replica.team)
+            with closing(trees):
                 growing(trees, len(more))
         elif self._saved is None:
             warnings.warn(

@@ -14,6 +14,7 @@ from ensemble_gpu.bagging.capacity import Chosen
 from ensemble_gpu.estimators.checkpoint import Checkpoints, checkpoints_of, others_of
 from ensemble_gpu.estimators.progress import RoundInfo
 from ensemble_gpu.estimators.resuming import Origin
+from ensemble_gpu.kernels.team import current_team
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.forest import Forest, Joining
 from ensemble_gpu.saving.runs import write_run
@@ -70,8 +71,14 @@ class Growing:
             alpha=1.0,
             validation_loss=None,
         )
-        answers = [callback(info) for callback in self.callbacks]
-        return any(answer is True for answer in answers)
+        if not self.callbacks:
+            return False
+
+        def stops() -> bool:
+            answers = [callback(info) for callback in self.callbacks]
+            return any(answer is True for answer in answers)
+
+        return current_team().from_first(stops)
 
     def _keep(self, estimator: Any) -> None:
         """Fitted attributes of the trees so far."""

@@ -90,10 +90,12 @@ def make_bags(
     takes_weights: bool,
     team: Team = ALONE,
     at: np.ndarray | None = None,
+    keys: np.ndarray | None = None,
 ) -> Bags:
     """Bags of `max_samples` of the rows; `repeats` is how often each can be drawn (None: once).
 
-    `at` are the places of the rows among those of the worker (None: they are all its rows).
+    `at` are the places of the rows among those of the worker (None: they are all its rows), `keys`
+    those of the rows where they are known.
     """
     n_rows = X.shape[0]
     total = team.count(n_rows if repeats is None else int(repeats.sum()))
@@ -105,7 +107,7 @@ def make_bags(
         )
     chances, rows, numbers = None, None, None
     if replace or n_draws < total:
-        keys = row_keys(target, X, factor)
+        keys = row_keys(target, X, factor) if keys is None else keys
         order = sorted_rows(keys)
         if factor is not None and not takes_weights:
             rows, chances = order, factor[order]

@@ -32,9 +32,11 @@ from ensemble_gpu.estimators.reading import TrainingData, read, training_data
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.select import engine_for
+from ensemble_gpu.kernels.teams.engine import TeamEngine
 from ensemble_gpu.kernels.tree_protocol import SplitRule
 from ensemble_gpu.model.forest import Forest
 from ensemble_gpu.trees.build import TreeParameters
+from ensemble_gpu.trees.replicas import Replica, replicated
 from ensemble_gpu.trees.statistics import Statistics
 
 MISSING = ("learn", "error")
@@ -85,13 +87,15 @@ PARAMETERS = """
 class TreeData:
     """Binned rows, and what is added up over them.
 
-    `data` are all rows, those that take no part as well.
+    `data` are all rows, those that take no part as well. In a team they are the worker's own, while
+    the binned rows are everybody's, and `replica` says where the worker's are among them.
     """
 
     binned: Binned
     data: TrainingData
     statistics: Statistics
     parameters: TreeParameters
+    replica: Replica | None = None
 
     @property
     def X(self) -> Any:
@@ -192,10 +196,13 @@ class TreeEstimator(CategoricalEstimator):
         engine = engine_for(reading.where, self.n_jobs)
         data = training_data(reading.seen_by(engine), engine, self.max_bins)
         self._categories = data.categories
-        binned = data.binned(self.max_bins, n_ranges=None)
+        binned, replica = data.binned(self.max_bins, n_ranges=None), None
+        if isinstance(engine, TeamEngine):
+            engine = engine.own
+            binned, replica = replicated(binned, data.rows, engine)
         statistics = self._statistics(binned.target, binned.weights, engine)
         parameters = self._parameters(binned.matrix, binned.categories, statistics)
-        return TreeData(binned, data, statistics, parameters)
+        return TreeData(binned, data, statistics, parameters, replica)
 
     def _parameters(
         self, matrix: BinnedMatrix, categories: Categories, statistics: Statistics
