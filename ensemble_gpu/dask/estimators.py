@@ -104,9 +104,13 @@ class DaskEstimator:
         local._check_parameters()
         check_shareable(local)
         parts = client.compute(partitions(X, y, sample_weight, init_score))
-        driver = Driver(client, local, parts, self.retries)
         first, others = self._validation(client, sets)
-        fitted = driver(more | first, more | others)
+        driver = Driver(client, local, parts, self.retries)
+        try:
+            fitted = driver(more | first, more | others)
+        finally:
+            for future in parts:
+                future.release()
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         given = set(local.get_params(deep=False))

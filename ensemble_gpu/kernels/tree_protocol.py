@@ -203,6 +203,10 @@ class Grower(Protocol):
         """Sums [statistic] of all rows of the sample."""
         ...
 
+    def n_sampled(self) -> int:
+        """How many rows the sample has; in a team, everybody's."""
+        ...
+
     def sums(self, frontier: Frontier) -> np.ndarray:
         """int64 [node, tried feature, code, column] on the host; the last code is the missing one.
 

@@ -158,8 +158,7 @@ class Trees:
         self.rule = replace(self.rule, min_weight=least, l2=l2)
         self.grower = self.engine.grower(self.matrix.codes, self.sample, self.rule)
         self.root = self.grower.total()
-        n_rows = gradients.n_rows if rows is None else rows.shape[0]
-        self.n_rows = self.engine.team.count(n_rows)
+        self.n_rows = self.grower.n_sampled()
         return self.n_rows > 0 and bool((self.root[: n_stats // 2] > 0).any())
 
     def best(self, barred: list[int]) -> Candidate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,31 @@ import numpy as np
 from ensemble_gpu.kernels.host.search import choose
 from ensemble_gpu.kernels.protocol import Codes, Engine
 from ensemble_gpu.kernels.team import Team
-from ensemble_gpu.kernels.tree_protocol import Frontier, Sample, SplitRule, Splits, subset_words
+from ensemble_gpu.kernels.tree_protocol import (
+    LEAF,
+    Frontier,
+    Sample,
+    SplitRule,
+    Splits,
+    subset_words,
+    unpacked,
+)
 
 # Cells [node, feature, code, column] of sums that are sent at once.
 MOST_CELLS = 1 << 22
-# Nodes of at least this many rows keep their sums.
+# Sums of all features are kept where at least one in so many is tried,
+TRIED = 4
+# and of nodes of at least this many rows.
 KEEP_ROWS = 1024
 
 
 class TeamGrower:
     """A grower of the worker's own rows (None: it has none of the sample), and the team's sums.
 
-    Where all features are tried, the sums of a split node are kept: those of its larger child are
-    what the smaller one leaves of them, so that only the smaller one's rows are added up and sent.
+    Rows are counted along with the statistics, so that a level takes one message: how many rows go
+    left follows from the sums. Where most features are tried, the sums of a split node are kept:
+    those of its larger child are what the smaller one leaves of them, so that only the smaller
+    one's rows are added up and sent.
     """
 
     def __init__(
@@ -30,25 +43,28 @@ class TeamGrower:
         self.team, self.rule, self.width, self.p = team, rule, codes.width, codes.n_features
         self.n_stats = sample.n_stats
         n = codes.n_rows if sample.rows is None else sample.rows.shape[0]
-        self.own = engine.grower(codes, sample, rule) if n else None
+        counted = replace(rule, min_rows=max(2, rule.min_rows))
+        self.own = engine.grower(codes, sample, counted) if n else None
         self.where = where = engine.where
         self.empty = where.zeros(0, where.xp.int64)
         target = sample.target
         if target is not None and sample.rows is not None:
             target = where.xp.take(target, sample.rows)
         self.target = None if target is None else where.host(target)
-        self.n_rows = np.array([team.count(n)], dtype=np.int64)
+        own = np.zeros(sample.n_stats, dtype=np.int64) if self.own is None else self.own.total()
+        *total, n_rows = team.sum([*own.tolist(), n]).tolist()
+        self._total, self.n_rows = np.array(total), np.array([n_rows])
         self.sibling = np.full(1, -1, dtype=np.int64)
         self.parent = np.full(1, -1, dtype=np.int64)
         self.kept: dict[int, np.ndarray] = {}
-
-    @property
-    def n_columns(self) -> int:
-        return self.n_stats + (self.rule.min_rows > 1)
+        self.n_left: dict[int, int] = {}
+        self.n_columns = self.n_stats + 1
 
     def total(self) -> np.ndarray:
-        own = np.zeros(self.n_stats, dtype=np.int64) if self.own is None else self.own.total()
-        return self.team.sum(own)
+        return self._total
+
+    def n_sampled(self) -> int:
+        return int(self.n_rows[0])
 
     def _own_sums(self, frontier: Frontier) -> np.ndarray:
         if self.own is not None:
@@ -57,6 +73,11 @@ class TeamGrower:
         return np.zeros((len(frontier.nodes), tried, self.width, self.n_columns), dtype=np.int64)
 
     def sums(self, frontier: Frontier) -> np.ndarray:
+        sums = self._sums(frontier)
+        return sums if self.rule.min_rows > 1 else np.ascontiguousarray(sums[..., :-1])
+
+    def _sums(self, frontier: Frontier) -> np.ndarray:
+        """Sums of everybody's rows, and how many they are."""
         return self.team.sum(self._own_sums(frontier))
 
     def split(self, frontier: Frontier) -> Splits:
@@ -65,13 +86,29 @@ class TeamGrower:
             len(nodes), self.n_stats, subset_words(self.rule.categorical, self.width)
         )
         tried = self.p if frontier.features is None else frontier.features.shape[1]
-        step = max(1, MOST_CELLS // (tried * self.width * self.n_columns))
+        step = max(2, MOST_CELLS // (self.p * self.width * self.n_columns))
         for start in range(0, len(nodes), step):
             part = frontier[start : start + step]
-            sums = self.sums(part) if part.features is not None else self._kept_sums(part)
+            sums = self._kept_sums(part) if TRIED * tried >= self.p else self._sums(part)
             at = np.arange(start, start + len(part.nodes))
-            found.replace(at, choose(self.rule, part, sums, self.n_rows[part.nodes]))
+            scored = sums if self.rule.min_rows > 1 else np.ascontiguousarray(sums[..., :-1])
+            best = choose(self.rule, part, scored, self.n_rows[part.nodes])
+            self._note_left(part, best, sums)
+            found.replace(at, best)
         return found
+
+    def _note_left(self, frontier: Frontier, best: Splits, sums: np.ndarray) -> None:
+        """How many rows of each node its best split sends left."""
+        subsets = unpacked(best.subset)
+        for i, (node, f) in enumerate(
+            zip(frontier.nodes.tolist(), best.feature.tolist(), strict=True)
+        ):
+            if f == LEAF:
+                continue
+            tried = f if frontier.features is None else int((frontier.features[i] == f).argmax())
+            rows, last = sums[i, tried, :, -1], int(best.bin[i])
+            left = rows[: last + 1] if last >= 0 else rows[:-1][subsets[i][: self.width - 1]]
+            self.n_left[node] = int(left.sum()) + int(best.missing_left[i]) * int(rows[-1])
 
     def _kept_sums(self, frontier: Frontier) -> np.ndarray:
         """Sums of all features, which are kept for the children of the nodes."""
@@ -79,7 +116,7 @@ class TeamGrower:
         derived = {node for node in nodes if self._is_derived(node, nodes)}
         added = np.array([node not in derived for node in nodes])
         out = np.empty((len(nodes), self.p, self.width, self.n_columns), dtype=np.int64)
-        out[added] = self.sums(frontier[added])
+        out[added] = self._sums(replace(frontier[added], features=None))
         place = {node: i for i, node in enumerate(nodes)}
         for node in derived:
             other = self.sibling[node]
@@ -91,7 +128,9 @@ class TeamGrower:
         for i, node in enumerate(nodes):
             if self.n_rows[node] >= KEEP_ROWS:
                 self.kept[node] = out[i]
-        return out
+        if frontier.features is None:
+            return out
+        return np.take_along_axis(out, frontier.features[:, :, None, None], axis=1)
 
     def _is_derived(self, node: int, nodes: list[int]) -> bool:
         """Whether the sums are the parent's minus those of the sibling, which is smaller."""
@@ -101,8 +140,9 @@ class TeamGrower:
         return (self.n_rows[other], other) < (self.n_rows[node], node)
 
     def partition(self, nodes: np.ndarray, splits: Splits) -> np.ndarray:
-        none = np.zeros(len(nodes), dtype=np.int64)
-        n_left = self.team.sum(none if self.own is None else self.own.partition(nodes, splits))
+        if self.own is not None:
+            self.own.partition(nodes, splits)
+        n_left = np.array([self.n_left.pop(node) for node in nodes.tolist()], dtype=np.int64)
         first = len(self.n_rows)
         pairs = np.stack([n_left, self.n_rows[nodes] - n_left], axis=1)
         children = first + np.arange(2 * len(nodes)).reshape(-1, 2)

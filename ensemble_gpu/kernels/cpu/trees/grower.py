@@ -150,6 +150,9 @@ class CpuGrower:
         sums.sum_packed(self.values, total)
         return total
 
+    def n_sampled(self) -> int:
+        return len(self.order)
+
     def nodes(self) -> np.ndarray:
         out = np.empty(len(self.matrix), dtype=np.int64)
         leaves = np.flatnonzero(self.leaf[: self.n_nodes])
@@ -167,11 +170,40 @@ class CpuGrower:
         features = frontier.features
         if features is None:
             features = np.arange(self.p)[None, :]
-        columns = self.n_stats + self.scoring.counted
-        out = np.zeros((len(start), features.shape[1], self.width, columns), dtype=np.int64)
+        columns, tried = self.n_stats + self.scoring.counted, features.shape[1]
+        if self.packed and self.scoring.counted and self.codes.dtype == np.uint8:
+            return self._packed_sums(frontier.features, start, stop)
+        out = np.zeros((len(start), tried, self.width, columns), dtype=np.int64)
         rows = self.rows._replace(values=_moments(self.values)) if self.packed else self.rows
-        sums.node_sums(rows, self.scoring.counted, start, stop, features, out)
+        threads = min(self._threads(int((stop - start).sum()), tried), tried)
+
+        def run(t: int) -> None:
+            lo, hi = tried * t // threads, tried * (t + 1) // threads
+            own = np.ascontiguousarray(features[:, lo:hi])
+            sums.node_sums(rows, self.scoring.counted, start, stop, own, out[:, lo:hi])
+
+        self.map(run, range(threads))
         return out
+
+    def _packed_sums(
+        self, features: np.ndarray | None, start: np.ndarray, stop: np.ndarray
+    ) -> np.ndarray:
+        """`sums` of packed moments, eight features at a time; threads share the tiles."""
+        wanted = np.ones((1, self.p), dtype=bool)
+        if features is not None:
+            wanted = np.zeros((len(start), self.p), dtype=bool)
+            np.put_along_axis(wanted, features, True, axis=1)
+        words = self.codes.view(np.uint64)
+        n_tiles = words.shape[1]
+        out = np.zeros((len(start), self.p, self.width, 3), dtype=np.int64)
+        threads = min(self._threads(int((stop - start).sum()), self.p), n_tiles)
+
+        def run(t: int) -> None:
+            lo, hi = n_tiles * t // threads, n_tiles * (t + 1) // threads
+            sums.packed_sums(words, self.rows, start, stop, wanted, lo, hi, out)
+
+        self.map(run, range(threads))
+        return out if features is None else np.take_along_axis(out, features[:, :, None, None], 1)
 
     def _unpack(self) -> None:
         """Both moments of a row side by side, as the general search takes them."""

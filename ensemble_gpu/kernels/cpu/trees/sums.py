@@ -12,6 +12,9 @@ import numpy as np
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, ROWS
 from ensemble_gpu.kernels.jit import inner, kernel
 
+# Rows whose packed values are added up before they are taken apart: times 2^18 below 2^31.
+PACKED = 4096
+
 
 @inner
 def add(rows, a, b, f, counted, sums, seen):
@@ -77,11 +80,57 @@ def add_up(rows, counted, tasks, pool, lo, hi):
 def node_sums(rows, counted, starts, stops, features, out):
     """out[node, tried, code, column]: sums of rows starts[i] ... of features [node, tried]."""
     seen = np.empty(out.shape[2], dtype=np.uint8)
+    tried = features.shape[1]
     for i in range(starts.shape[0]):
-        own = i if features.shape[0] > 1 else 0
-        for j in range(features.shape[1]):
-            f = np.uint64(features[own, j])
-            add(rows, starts[i], stops[i], f, counted, out[i, j], seen)
+        own, stop = i if features.shape[0] > 1 else 0, stops[i]
+        for g in range(0, tried, FEATURES):
+            for a in range(starts[i], stop, ROWS):
+                for j in range(g, min(g + FEATURES, tried)):
+                    f = np.uint64(features[own, j])
+                    add(rows, a, min(a + ROWS, stop), f, counted, out[i, j], seen)
+
+
+@kernel
+def packed_sums(words, rows, starts, stops, wanted, lo, hi, out):
+    """Tiles lo ... hi - 1 of out[node, feature, code, (H, G, rows)], of packed values G 2^32 + H.
+
+    `words` [row, tile] are eight codes of one byte each. Tiles without a feature that is wanted
+    [node or all, feature] are left out. Both halves are added at once, and taken apart before they
+    can overflow.
+    """
+    block = np.empty(PACKED, dtype=np.uint64)
+    both, seen = np.empty(8 * 256, dtype=np.int64), np.empty(8 * 256, dtype=np.int64)
+    order, values, p, zero = rows.order, rows.values, out.shape[1], np.uint64(0)
+    for i in range(starts.shape[0]):
+        asked = wanted[i if wanted.shape[0] > 1 else 0]
+        for tile in range(lo, hi):
+            first, last = 8 * tile, min(8 * tile + 8, p)
+            some = False
+            for f in range(first, last):
+                some |= asked[f]
+            if not some:
+                continue
+            for a in range(starts[i], stops[i], PACKED):
+                n, start = np.uint64(min(PACKED, stops[i] - a)), np.uint64(a)
+                for t in range(n):
+                    block[t] = words[np.uint64(order[start + t]), np.uint64(tile)]
+                both[:] = 0
+                seen[:] = 0
+                for t in range(n):
+                    word, value = block[t], values[start + t, zero]
+                    for lane in range(8):
+                        code = (word >> np.uint64(8 * lane)) & np.uint64(255)
+                        at = np.uint64(256 * lane) + code
+                        both[at] += value
+                        seen[at] += 1
+                for f in range(first, last):
+                    own, base = out[i, f], 256 * (f - first)
+                    for code in range(own.shape[0]):
+                        value = both[base + code]
+                        low = value & np.int64(0xFFFFFFFF)
+                        own[code, 0] += low
+                        own[code, 1] += (value - low) >> np.int64(32)
+                        own[code, 2] += seen[base + code]
 
 
 @kernel

@@ -129,6 +129,9 @@ class CudaGrower:
         self.node_sums.inherit(nodes, first)
         return n_left
 
+    def n_sampled(self) -> int:
+        return int(self.rows.sizes(np.zeros(1, dtype=np.int64))[0])
+
     def nodes(self) -> Any:
         return self.rows.nodes()
 

@@ -59,6 +59,9 @@ class ReferenceGrower:
     def total(self) -> np.ndarray:
         return self.where.host(self.where.xp.sum(self.values, axis=1))[: self.n_stats]
 
+    def n_sampled(self) -> int:
+        return int(self.node.shape[0])
+
     def _slots(self, nodes: np.ndarray) -> Any:
         """Which of the nodes every row is in; NOWHERE where in none."""
         slot_of = np.full(self.n_nodes, NOWHERE)
