@@ -8,7 +8,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 # says: without it every process rewrites the assertions of all test files anew.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-fast test-long test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
+.PHONY: help demo test test-fast test-long test-interop test-dask test-cuda test-gpu lint bench bench-quick bench-final clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -26,18 +26,21 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 	$(BIN)/python -m ensemble_gpu demo
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
-	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda
+	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda --ignore=tests/dask
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not long" --dist load tests/cuda/simulator
 
 test-long: $(VENV)/plot+test.installed  ## those that take long: comparisons over many seeds, compiling anew, late threads
-	$(PYTEST) -m "long and not interop" --dist load --ignore=tests/cuda
+	$(PYTEST) -m "long and not interop" --dist load --ignore=tests/cuda --ignore=tests/dask
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m long --dist load tests/cuda/simulator
 
 test-fast: $(VENV)/plot+test.installed  ## the inner loop: every room, without the tests marked slow and the simulator
-	$(PYTEST) -m "not slow and not long and not interop" --ignore=tests/cuda
+	$(PYTEST) -m "not slow and not long and not interop" --ignore=tests/cuda --ignore=tests/dask
 
 test-interop: $(VENV)/test+interop+onnx+treelite.installed  ## the tests that need torch, JAX, shap, onnxruntime and Treelite
 	$(BIN)/python -m pytest -m interop
+
+test-dask: $(VENV)/dask+test+test-dask.installed  ## fits on Dask clusters and with MPI: same models, kills, TLS
+	$(BIN)/python -m pytest tests/dask tests/distributed/test_mpi.py tests/distributed/test_sockets.py
 
 test-cuda: VENV = .venv-cuda
 test-cuda:  ## kernels to PTX and SASS; needs no GPU
@@ -46,7 +49,7 @@ test-cuda:  ## kernels to PTX and SASS; needs no GPU
 
 test-gpu: $(VENV)/plot+test.installed  ## the tests on CuPy arrays; needs a GPU and a cuda extra
 	$(BIN)/python -m ensemble_gpu doctor
-	ENSEMBLE_GPU_TEST_CUPY=1 $(PYTEST) -m "not interop" --ignore=tests/cuda
+	ENSEMBLE_GPU_TEST_CUPY=1 $(PYTEST) -m "not interop" --ignore=tests/cuda --ignore=tests/dask
 
 lint: $(VENV)/dev+test.installed  ## ruff and mypy
 	$(BIN)/ruff check .

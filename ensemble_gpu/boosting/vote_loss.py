@@ -31,8 +31,14 @@ class VoteLoss:
         w = self.logs + 1.0
         if log_weights is not None:
             logs = where.as_float64(log_weights) / UNIT
-            w = xp.exp((logs - xp.max(logs)) * float(np.log(2.0)))
-        self.weights = w / xp.sum(w)
+            top = engine.team.largest(float(xp.max(logs)))[0]
+            w = xp.exp((logs - top) * float(np.log(2.0)))
+        self.weights = w / self._sum(w)
+
+    def _sum(self, values: Any) -> float:
+        """Over the rows of all workers."""
+        own = float(self.engine.where.xp.sum(values))
+        return self.engine.team.fsum(np.array([own]))
 
     def _changed(self, stump: Stump) -> Any:
         """-F_y after a stump."""
@@ -52,7 +58,7 @@ class VoteLoss:
     def after(self, stump: Stump) -> float:
         """R after a stump that has not been followed."""
         xp = self.engine.where.xp
-        return float(xp.sum(self.weights * xp.exp(self._changed(stump))))
+        return self._sum(self.weights * xp.exp(self._changed(stump)))
 
     def follow(self, stump: Stump) -> None:
         self.logs = self._changed(stump)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from distributed import CancelledError, Client, Future, wait
-from distributed.client import FutureCancelledError
+from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from ensemble_gpu.dask.worker import Epoch, Outcome, open_door, rows_of, run_rank
@@ -24,6 +24,8 @@ from ensemble_gpu.dask.worker import Epoch, Outcome, open_door, rows_of, run_ran
 FEWEST_ROWS = 64
 # Seconds between looks at the tasks, at the workers, and until survivors of an epoch are given up.
 LOOK, LOOK_AT_WORKERS, GRACE = 0.1, 1.0, 60.0
+# What Dask says of a task that was lost with a worker.
+GONE = (CancelledError, FutureCancelledError, FuturesCancelledError)
 # Seconds without any worker after which a fit gives up.
 NO_WORKERS = 120.0
 
@@ -103,6 +105,8 @@ class Driver:
             try:
                 wait(self.parts, timeout=LOOK_AT_WORKERS)
                 break
+            except GONE:
+                break
             except TimeoutError:
                 if self._workers():
                     since = time.monotonic()
@@ -115,7 +119,7 @@ class Driver:
                 continue
             if part.status == "error":
                 error = part.exception()
-                if not isinstance(error, KilledWorker | FutureCancelledError | CancelledError):
+                if not isinstance(error, (KilledWorker, *GONE)):
                     raise error
             raise WorkersLost(
                 f"Partition {number} was lost with its worker, and cannot be computed again "
@@ -195,7 +199,7 @@ class Driver:
                     return lost
             try:
                 wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-            except TimeoutError:
+            except (TimeoutError, *GONE):
                 continue
 
     def _peek(self, future: Future) -> Any:
@@ -203,13 +207,13 @@ class Driver:
         if future not in self._peeked:
             try:
                 self._peeked[future] = future.result(timeout=GRACE)
-            except (CancelledError, FutureCancelledError, KilledWorker, TimeoutError):
+            except (KilledWorker, TimeoutError, *GONE):
                 self._peeked[future] = Outcome(lost="a worker was lost with its result")
         return self._peeked[future]
 
     def _raise(self, future: Future) -> None:
         error = future.exception()
-        if not isinstance(error, KilledWorker | CancelledError | FutureCancelledError):
+        if not isinstance(error, (KilledWorker, *GONE)):
             raise error
 
     def _outcome(self, runs: list[Future], lost: str, found: tuple[Any, ...]) -> Outcome:

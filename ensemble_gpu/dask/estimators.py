@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import dask
 from distributed import Client, default_client
+from sklearn.base import clone
 
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
@@ -88,6 +89,15 @@ class DaskEstimator:
         """The local estimator with the same parameters."""
         own = self.get_params(deep=False)  # type: ignore[attr-defined]
         return self._local(**{k: v for k, v in own.items() if k not in OWN})
+
+    def __sklearn_clone__(self) -> Any:
+        """The same parameters, unfitted; a client is shared, not copied."""
+        plain = clone(self._unfitted()).get_params(deep=False)
+        return type(self)(client=self.client, retries=self.retries, **plain)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle knows of no client: that of the process that reads it is used."""
+        return super().__getstate__() | {"client": None}  # type: ignore[misc]
 
     def to_local(self) -> Any:
         """The fitted model as a plain estimator, which knows of no cluster."""

@@ -19,7 +19,7 @@ from ensemble_gpu.distributed.sockets import Door, Keys, SocketReduce
 from ensemble_gpu.kernels.team import Journal
 
 # Doors of fits whose ranks have not begun, and the seconds after which nobody is expected any more.
-_DOORS: dict[tuple[str, str], Door] = {}
+_DOORS: dict[tuple[str, str], tuple[Door, threading.Timer]] = {}
 DOOR_SECONDS = 900.0
 
 
@@ -82,17 +82,11 @@ def open_door(name: str) -> tuple[str, int]:
         door = Door(host)
     except OSError:  # an address by which others know this machine, and not one of its own
         door = Door("::" if ":" in socket.getaddrinfo(host, None)[0][4][0] else "0.0.0.0")
-    _DOORS[name, worker.address] = door
-    timer = threading.Timer(DOOR_SECONDS, _shut, (name, worker.address))
+    timer = threading.Timer(DOOR_SECONDS, door.close)
     timer.daemon = True
     timer.start()
+    _DOORS[name, worker.address] = door, timer
     return host, door.address[1]
-
-
-def _shut(name: str, address: str) -> None:
-    door = _DOORS.pop((name, address), None)
-    if door is not None:
-        door.close()
 
 
 def run_rank(
@@ -101,9 +95,10 @@ def run_rank(
     """The fit of one rank; a team that has fallen apart is no error, but an outcome."""
     worker = get_worker()
     secede()  # a long task: others of this worker, of another fit perhaps, must not wait for it
-    door = _DOORS.pop((epoch.name, worker.address), None)
-    if door is None:
-        return Outcome(lost="this worker began anew before the fit did")
+    if (epoch.name, worker.address) not in _DOORS:
+        return Outcome(lost="a worker began anew before the fit did", found=epoch.earlier)
+    door, timer = _DOORS.pop((epoch.name, worker.address))
+    timer.cancel()
     if estimator.n_jobs is None:
         estimator.n_jobs = worker.state.nthreads
     journal = Journal(epoch.earlier)

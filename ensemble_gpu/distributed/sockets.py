@@ -153,7 +153,7 @@ class SocketReduce:
         arity: int = ARITY,
     ) -> None:
         self.rank, self.size, self.wanted = rank, len(addresses), wanted
-        self.number = 0
+        self.number, self.looked = 0, time.monotonic()
         self.children = [c for c in range(arity * rank + 1, arity * rank + arity + 1)
                          if c < self.size]  # fmt: skip
         self.below = {c: _subtree(c, arity, self.size) for c in self.children}
@@ -212,6 +212,7 @@ class SocketReduce:
             complete.set()
 
     def sum(self, array: np.ndarray) -> np.ndarray:
+        self._look()
         total = np.array(array, dtype=np.int64, order="C")
         self.number += 1
         theirs = np.empty_like(total)
@@ -224,6 +225,13 @@ class SocketReduce:
         for child in self.children:
             self.links[child].send(SUM, self.number, total)
         return total
+
+    def _look(self) -> None:
+        """Whether the fit is still wanted: also where nobody has to wait."""
+        if time.monotonic() - self.looked > LOOK:
+            self.looked = time.monotonic()
+            if not self.wanted():
+                raise LostWorker("the fit was cancelled")
 
     def gather(self, array: np.ndarray, to_all: bool = True) -> list[np.ndarray]:
         array = np.ascontiguousarray(array)

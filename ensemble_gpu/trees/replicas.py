@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.arrays.sparse import take_rows
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix
@@ -43,7 +44,8 @@ class Replica:
     def keys(self, target: np.ndarray, factor: np.ndarray | None) -> np.ndarray:
         """The keys of all rows (data/keys.py), of which every worker finds those of its own."""
         factor = None if factor is None else factor[self.mine]
-        return self.joined(row_keys(target[self.mine], self.X, factor))
+        own = locate(self.X).put(target[self.mine])
+        return self.joined(row_keys(own, self.X, factor))
 
 
 def replicated(binned: Binned, rows: Rows, own: Engine) -> tuple[Binned, Replica]:
