@@ -1,6 +1,6 @@
 """Fits on a Dask cluster: what joining workers costs, and the peers' Dask interfaces beside ours.
 
-    python -m bench.dask_scale [--rows 2000000] [--rounds 100] [--part overhead transport peers ranks]
+    python -m bench.dask_scale [--rows 2000000] [--rounds 100] [--part overhead ... ranks]
 
 All on one machine: a LocalCluster of two processes of one thread each. Data is made by the workers.
 """
@@ -83,7 +83,7 @@ def overhead(client: Client, repeats: int) -> str:
     return table(head, lines)
 
 
-def _by_sockets(rank: int, token: bytes, doors: Any, told: Any, size: int, n: int, out: Any) -> None:
+def _by_sockets(rank: int, token: bytes, doors: Any, told: Any, n: int, out: Any) -> None:
     door = Door("127.0.0.1")
     doors.put((rank, door.address))
     reduce = SocketReduce(rank, door, told.get(), Keys(token))
@@ -101,7 +101,7 @@ def _socket_seconds(size: int, n: int = 400) -> float:
     told = [multiprocessing.Queue() for _ in range(size)]
     ranks = [
         multiprocessing.Process(
-            target=_by_sockets, args=(r, token, doors, told[r], size, n, out)
+            target=_by_sockets, args=(r, token, doors, told[r], n, out)
         )
         for r in range(size)
     ]  # fmt: skip

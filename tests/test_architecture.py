@@ -26,6 +26,7 @@ ENTRANCES = ("__init__", "__main__")
 # Inside kernels/: the contract and `host` know no engine, `reference` no compiled one.
 ENGINES: dict[str, set[str]] = {
     "host": set(), "reference": {"host"}, "cpu": {"host", "reference"},
+    "teams": {"host", "reference"},
     "cuda": {"host", "reference", "cpu"},
 }  # fmt: skip
 

@@ -93,11 +93,13 @@ class DaskEstimator:
     def __sklearn_clone__(self) -> Any:
         """The same parameters, unfitted; a client is shared, not copied."""
         plain = clone(self._unfitted()).get_params(deep=False)
-        return type(self)(client=self.client, retries=self.retries, **plain)
+        kind: Any = type(self)
+        return kind(client=self.client, retries=self.retries, **plain)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pickle knows of no client: that of the process that reads it is used."""
-        return super().__getstate__() | {"client": None}  # type: ignore[misc]
+        state: Any = super().__getstate__()
+        return state | {"client": None}
 
     def to_local(self) -> Any:
         """The fitted model as a plain estimator, which knows of no cluster."""
@@ -172,6 +174,13 @@ def _head(one: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(part if part is None else part[:1] for part in one)
 
 
+def _refuse(resume: Any) -> None:
+    if resume is not None:
+        raise ValueError(
+            f"resume must be None on a cluster, where a fit goes on by itself; got {resume!r}."
+        )
+
+
 class _Boosted(DaskEstimator):
     def fit(
         self,
@@ -187,6 +196,7 @@ class _Boosted(DaskEstimator):
         eval_set: Any = None,
         eval_names: Any = None,
         stop_on: Any = None,
+        resume: None = None,
     ) -> Any:
         """Boost on Dask collections X [n, p] and y [n]; all parameters as of the local estimator.
 
@@ -197,6 +207,7 @@ class _Boosted(DaskEstimator):
         -------
         self
         """
+        _refuse(resume)
         more = {"eval_names": eval_names, "stop_on": stop_on}
         if X_val is not None:
             if eval_set is not None:
@@ -210,7 +221,7 @@ class _Boosted(DaskEstimator):
 
 
 class _Forest(DaskEstimator):
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: None = None) -> Any:
         """Grow on Dask collections X [n, p] and y [n]; all parameters as of the local estimator.
 
         Every worker gets the codes of all rows, one byte a cell, and grows trees of its own.
@@ -219,6 +230,7 @@ class _Forest(DaskEstimator):
         -------
         self
         """
+        _refuse(resume)
         return self._fit_parts(X, y, sample_weight, None, None, {})
 
 

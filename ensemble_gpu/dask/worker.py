@@ -81,7 +81,8 @@ def open_door(name: str) -> tuple[str, int]:
     try:
         door = Door(host)
     except OSError:  # an address by which others know this machine, and not one of its own
-        door = Door("::" if ":" in socket.getaddrinfo(host, None)[0][4][0] else "0.0.0.0")
+        wide = ":" in str(socket.getaddrinfo(host, None)[0][4][0])
+        door = Door("::" if wide else "0.0.0.0")
     timer = threading.Timer(DOOR_SECONDS, door.close)
     timer.daemon = True
     timer.start()

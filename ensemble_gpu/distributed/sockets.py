@@ -7,7 +7,9 @@ Up to k + 1 ranks it is a hub and its neighbours.
 What is sent is a header of fixed size and an array, of which the receiver knows the number of bytes
 before it arrives: it is told to every rank by a sum. Nothing is unpickled. A connection begins with
 proofs of both sides that they know the token of the fit, inside TLS where the cluster has it; one
-that does not is closed, and the fit does not notice.
+that does not is closed, and the fit does not notice. (Dask's own transport, distributed.comm, would
+do for speed. But it allocates what a stranger announces, and unpickles what it sends, before any
+message can be looked at.)
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 
 from ensemble_gpu.distributed.errors import LostWorker
 
-# Children of a rank.
-ARITY = 16
+# Children of a rank: on a network a hub waits for the bytes of all others, four at a time cost least.
+ARITY = 4
 # Seconds after which a worker that waits looks whether it is still wanted.
 LOOK = 0.5
 # Seconds for a stranger to prove that it is one of the team.
@@ -89,7 +92,7 @@ class Link:
         sock.settimeout(LOOK)
 
     def send(self, what: int, number: int, array: np.ndarray) -> None:
-        data = memoryview(array).cast("B") if array.nbytes else memoryview(b"")
+        data = _bytes_of(array)
         header = HEADER.pack(MAGIC, what, number, len(data))
         if len(data) <= 1 << 16:  # one packet
             self._send(memoryview(header + bytes(data)))
@@ -104,8 +107,7 @@ class Link:
         magic, kind, its_number, n_bytes = HEADER.unpack(header)
         if (magic, kind, its_number, n_bytes) != (MAGIC, what, number, out.nbytes):
             raise LostWorker(f"{self.name} sent another message than is due")
-        if out.nbytes:
-            self._receive(memoryview(out).cast("B"))
+        self._receive(_bytes_of(out))
 
     def _send(self, data: memoryview) -> None:
         while len(data):
@@ -266,6 +268,11 @@ class SocketReduce:
             link.close()
 
 
+def _bytes_of(array: Any) -> memoryview:
+    """The memory of a contiguous array."""
+    return memoryview(array).cast("B") if array.nbytes else memoryview(b"")
+
+
 def _subtree(rank: int, arity: int, size: int) -> list[int]:
     """A rank and all below it, in the order in which they are sent up."""
     found = [rank]
@@ -280,7 +287,7 @@ def _knock(
     """A connection to the rank above, which may not be there yet to answer its door."""
     name = f"rank {above}"
     try:
-        sock = socket.create_connection(tuple(address), timeout=PROOF_SECONDS)
+        sock = socket.create_connection((address[0], address[1]), timeout=PROOF_SECONDS)
         try:
             return _introduced(_tuned(sock), rank, name, keys, wanted)
         except BaseException:

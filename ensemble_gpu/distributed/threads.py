@@ -35,7 +35,7 @@ class ThreadReduce:
         return [cls(rank, size, table) for rank in range(size)]
 
     def sum(self, array: np.ndarray) -> np.ndarray:
-        return np.sum(self._exchanged(array), axis=0, dtype=np.int64)
+        return np.asarray(np.sum(self._exchanged(array), axis=0, dtype=np.int64))
 
     def gather(self, array: np.ndarray, to_all: bool = True) -> list[np.ndarray]:
         found = self._exchanged(array)

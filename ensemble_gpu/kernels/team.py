@@ -193,7 +193,7 @@ class Team:
         n_ranges, n_parts = len(starts) - 1, len(here)
         which = np.repeat(np.arange(n_ranges), np.diff(starts))
         own = np.zeros((n_parts, n_ranges + 1), dtype=np.int64)
-        own[:, 0] = self._numbers
+        own[:, 0] = np.array(self._numbers, dtype=np.int64)
         np.add.at(own, (part, which + 1), 1)
         every = self.concatenated(own)
         every = every[np.argsort(every[:, 0])]
