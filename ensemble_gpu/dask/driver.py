@@ -53,7 +53,6 @@ class Driver:
         self.name = f"ensemble_gpu-{secrets.token_hex(8)}"
         self.rows: list[tuple[int, int]] = []
         self.events: list[str] = []
-        self.seconds: list[float] = []
         self._peeked: dict[Future, Any] = {}
 
     def __call__(self, first: dict[str, Any], others: dict[str, Any]) -> Any:
@@ -81,23 +80,28 @@ class Driver:
             n = sum(rows for rows, _ in self.rows)
             reason = "sample_weight is zero for every row" if n else "X has no rows"
             raise ValueError(f"{reason}; at least one row must have weight.")
-        where = self.client.who_has(self.parts)
         owned: dict[str, list[int]] = {}
         heavy: dict[str, int] = {}
-        for number, part in enumerate(self.parts):
-            if not self.rows[number][0]:
-                continue
-            holders = sorted(where.get(part.key) or ())
-            if not holders:  # lost between two looks
-                return self._place()
-            owner = min(holders, key=lambda a: (heavy.get(a, 0), a))
-            owned.setdefault(owner, []).append(number)
-            heavy[owner] = heavy.get(owner, 0) + self.rows[number][1]
+        for number, holders in enumerate(self._holders()):
+            if self.rows[number][0]:
+                owner = min(holders, key=lambda a: (heavy.get(a, 0), a))
+                owned.setdefault(owner, []).append(number)
+                heavy[owner] = heavy.get(owner, 0) + self.rows[number][1]
         while len(owned) > 1 and min(heavy.values()) < FEWEST_ROWS:
             least, most = (f(heavy, key=lambda a: (heavy[a], a)) for f in (min, max))
             owned[most] += owned.pop(least)
             heavy[most] += heavy.pop(least)
         return [Rank(address, tuple(sorted(owned[address]))) for address in sorted(owned)]
+
+    def _holders(self) -> list[list[str]]:
+        """The workers that have each partition, one at least."""
+        while True:
+            where = self.client.who_has(self.parts)
+            found = [sorted(where.get(part.key) or ()) for part in self.parts]
+            if all(found):
+                return found
+            time.sleep(LOOK)  # lost between two looks
+            self._wait_for_parts()
 
     def _wait_for_parts(self) -> None:
         since = time.monotonic()
@@ -134,7 +138,7 @@ class Driver:
         self, number: int, ranks: list[Rank], found: tuple[Any, ...], first: Any, others: Any
     ) -> Outcome:
         """One epoch: the outcome of the first rank, or why there is none."""
-        name, began = f"{self.name}-{number}", time.monotonic()
+        name = f"{self.name}-{number}"
         futures: list[Future] = []
         try:
             doors = [self._submit(rank, f"{name}-door-{k}", open_door, name)
@@ -156,7 +160,6 @@ class Driver:
             lost = self._watch(runs, ranks)
             return self._outcome(runs, lost, found)
         finally:
-            self.seconds.append(time.monotonic() - began)
             self.client.cancel(futures)
 
     def _submit(self, rank: Rank, key: str, task: Any, *arguments: Any) -> Future:

@@ -30,7 +30,7 @@ import numpy as np
 
 from ensemble_gpu.distributed.errors import LostWorker
 
-# Children of a rank: on a network a hub waits for the bytes of all others, four at a time cost least.
+# Children of a rank: the link of a hub carries the bytes of all others; four cost least on paper.
 ARITY = 4
 # Seconds after which a worker that waits looks whether it is still wanted.
 LOOK = 0.5
