@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import secrets
 from collections.abc import Callable
 from copy import copy
 from typing import Any, ClassVar
@@ -115,6 +116,8 @@ class DaskEstimator:
         client, local = self._client(), self._unfitted()
         local._check_parameters()
         check_shareable(local)
+        if local.random_state is None:  # drawn once, for every attempt at the fit
+            local.random_state = secrets.randbits(31)
         parts = client.compute(partitions(X, y, sample_weight, init_score))
         first, others = self._validation(client, sets)
         driver = Driver(client, local, parts, self.retries)

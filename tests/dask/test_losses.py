@@ -207,3 +207,27 @@ def test_a_cluster_with_tls():
     local = BoostingClassifier(n_estimators=4).fit(X, y)
     assert clf.model_.fingerprint() == local.model_.fingerprint()
     np.testing.assert_array_equal(clf.predict(X), local.predict(X))
+
+
+def test_a_seed_that_is_not_given_is_drawn_once_for_all_attempts(client, tmp_path, monkeypatch):
+    """The rows held out before a loss are those held out after it."""
+    drawn: list[int] = []
+
+    def randbits(bits: int) -> int:
+        drawn.append(bits)
+        return 12345
+
+    monkeypatch.setattr("ensemble_gpu.dask.estimators.secrets.randbits", randbits)
+    X, y, dX, dy = given()
+    tell = Tell(tmp_path / "round")
+    parameters: dict[str, Any] = {"n_estimators": 40, "early_stopping": True, "calibrate": False}
+    clf = DaskAdaBoostClassifier(client=client, callbacks=[tell], **parameters)
+    thread, found = in_background(lambda: clf.fit(dX, dy))
+    _, process = tell.wait_for(20)
+    os.kill(process, signal.SIGKILL)
+    thread.join(120)
+    assert found == [clf]
+    assert drawn == [31]
+    assert clf.random_state is None
+    local = AdaBoostClassifier(random_state=12345, **parameters).fit(X, y)
+    assert clf.model_.fingerprint() == local.model_.fingerprint()
