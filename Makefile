@@ -4,9 +4,13 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# Two processes; a file's tests share what they fitted. Bytecode is kept whatever the environment
-# says: without it every process rewrites the assertions of all test files anew.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Two processes; a file's tests share what they fitted.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Bytecode is kept whatever the environment says: without it every process compiles all that it
+# imports, and rewrites the assertions of all test files. It is made on first use: of the packages
+# that are installed most files are never imported.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test test-fast test-long test-interop test-cuda test-gpu lint bench bench-quick bench-final clean
 
@@ -17,7 +21,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/%.installed: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable ".[$(subst +,$(comma),$*)]"
+	$(PIP) install --no-compile --editable ".[$(subst +,$(comma),$*)]"
 	@touch $@
 
 comma := ,

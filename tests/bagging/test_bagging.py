@@ -266,10 +266,10 @@ def test_another_seed_gives_other_bags():
     "params", [{}, {"max_features": 0.5}, {"bootstrap": False, "max_samples": 0.5}], ids=str
 )
 def test_every_namespace_gives_the_model_of_numpy(place, params):
-    data = random_data(3, n=120).with_missing().with_weights()
-    expected = BaggingClassifier(STUMPS, 4, random_state=0, **params)
+    data = random_data(3, n=80).with_missing().with_weights()
+    expected = BaggingClassifier(STUMPS, 2, random_state=0, **params)
     expected.fit(data.X, data.y, data.weights)
-    found = BaggingClassifier(STUMPS, 4, random_state=0, **params)
+    found = BaggingClassifier(STUMPS, 2, random_state=0, **params)
     found.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
     for one, other in zip(found.estimators_, expected.estimators_, strict=True):
         assert one.model_.fingerprint() == other.model_.fingerprint()

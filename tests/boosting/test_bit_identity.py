@@ -12,7 +12,8 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import ADVERSARIAL, Data, fingerprint, fit, random_data
-from tests.places import DEVICE, NARROW, Place
+from tests.places import DEVICE, NARROW, PLACES, Place
+from tests.products import every_pair
 
 VARIANTS = ["real", "discrete", "gentle"]
 HOLES = ["none", "abstain", "learn"]
@@ -48,7 +49,6 @@ def cases(chosen: Iterable[tuple[str, int, bool, str]]) -> pytest.MarkDecorator:
     )
 
 
-every_case = cases(product(VARIANTS, [2, 5], [False, True], HOLES))
 # Every variant with every kind of holes; classes and weights in turn, so that each meets each.
 few_cases = cases(
     (variant, *more, holes)
@@ -58,7 +58,7 @@ few_cases = cases(
 )
 
 
-@every_case
+@every_pair("variant, n_classes, weighted, holes", VARIANTS, [2, 5], [False, True], HOLES)
 def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, weighted, holes):
     with use_engine("reference"):
         found = fit(make(n_classes, weighted, holes), **parameters(variant, holes))
@@ -66,7 +66,9 @@ def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, 
     assert found.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
 
 
-@few_cases
+@every_pair(
+    "place, variant, n_classes, weighted, holes", PLACES, VARIANTS, [2, 5], [False, True], HOLES
+)
 def test_every_namespace_and_device_gives_the_same_model(
     place: Place, variant, n_classes, weighted, holes
 ):

@@ -21,6 +21,7 @@ from ensemble_gpu import (
 from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import Place
+from tests.products import every_pair
 
 DATA = random_data(3, n=150, seed=5)
 Y = np.where(DATA.y == 2, 2, np.where(np.arange(150) % 5 == 0, DATA.y, 0))  # few of class 1
@@ -57,10 +58,15 @@ def assert_same(found: Any, expected: Any, X: Any, host: Any = np.asarray) -> No
     np.testing.assert_array_equal(host(found.predict_proba(X)), host(expected.predict_proba(X)))
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 2: 3.25}], ids=str)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weights):
+@every_pair(
+    "name, class_weight, weighted",
+    ESTIMATORS,
+    ["balanced", {0: 0.5, 2: 3.25}],
+    [False, True],
+    ids=str,
+)
+def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weighted):
+    weights = WEIGHTS if weighted else None
     if class_weight == "balanced":
         factors = compute_class_weight("balanced", classes=np.arange(3), y=Y)
     else:

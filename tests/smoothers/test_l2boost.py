@@ -29,6 +29,7 @@ from ensemble_gpu.smoothers import (
 from ensemble_gpu.smoothers.kernel import _exact, _low_rank, median_distance
 from ensemble_gpu.smoothers.protocol import SmootherRows
 from tests.estimators.checks import assert_checks_pass
+from tests.products import every_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore:criterion=:sklearn.exceptions.ConvergenceWarning")
 
@@ -119,9 +120,9 @@ def operator(theirs, X, weights=None, center=False):
     return S - np.outer(np.ones(len(X)), w) / w.sum() if center else S
 
 
-@pytest.mark.parametrize("init", ["mean", "zero", "offset"])
-@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
-@pytest.mark.parametrize("name", ["kernel", "ridge", "spline"])
+@every_pair(
+    "name, weights, init", ["kernel", "ridge", "spline"], [None, W], ["mean", "zero", "offset"]
+)
 def test_degrees_of_freedom_are_the_trace(name, weights, init):
     ours, theirs = PAIRS[name]
     x = X[:, :1] if name == "spline" else X

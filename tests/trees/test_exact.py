@@ -11,6 +11,7 @@ from sklearn import tree as peers
 from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.products import every_pair
 from tests.trees.problems import integer_weights, overlapping, without_ties
 
 CLASSES = ["iris", "wine", "breast cancer", "digits", "twonorm", "ringnorm", "waveform"]
@@ -246,9 +247,7 @@ WIDE: list[dict[str, Any]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("params", WIDE, ids=str)
+@every_pair("params, holes, n_classes", WIDE, [False, True], [2, 3], ids=str)
 def test_many_codes_give_one_tree_on_both_engines(params, holes, n_classes):
     X, y, labels = many_values(5_000)
     if holes:

@@ -15,6 +15,7 @@ from ensemble_gpu.kernels.cpu.trees import grower, whole_grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import DEVICE, NARROW, Place
+from tests.products import every_pair
 
 TREE, FOREST = (
     {"class": DecisionTreeClassifier, "real": DecisionTreeRegressor},
@@ -175,9 +176,13 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"], indirect=True)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", ["gini", "poisson", "categories", "exact", "forest"])
+@every_pair(
+    "case, layout, engine",
+    ["gini", "poisson", "categories", "exact", "forest"],
+    LAYOUTS,
+    ["cpu", "reference"],
+    indirect=["engine"],
+)
 def test_memory_layout_and_float_width_do_not_change_the_model(case, layout, engine):
     data = data_of(case)
     assert fingerprint(case, replace(data, X=LAYOUTS[layout](data.X))) == standard(case)
@@ -265,9 +270,7 @@ def test_engines_agree_on_adversarial_data(name, params):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ADVERSARIAL)
-@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
-@pytest.mark.parametrize("min_rows", [1, 4])
+@every_pair("name, criterion, min_rows", ADVERSARIAL, ["squared_error", "poisson"], [1, 4])
 def test_engines_agree_on_adversarial_regressions(name, criterion, min_rows):
     data = ADVERSARIAL[name]()
     models = []

@@ -10,6 +10,7 @@ import pytest
 from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.products import every_pair
 from tests.trees.oracle import Node, mass
 
 CRITERIA = ["gini", "entropy", "error", "squared_error", "poisson"]
@@ -53,9 +54,7 @@ def nodes_of(tree: Any, X: np.ndarray) -> list[tuple[int, np.ndarray]]:
     return [(i, np.sort(own)) for i, own in enumerate(np.split(path.indices, path.indptr[1:-1]))]
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("min_rows", [1, 6])
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@every_pair("criterion, min_rows, weighted", CRITERIA, [1, 6], [False, True])
 def test_every_split_is_the_best_of_all_thresholds_subsets_and_sides(criterion, min_rows, weighted):
     X = table(1)
     y = target(criterion, X)
