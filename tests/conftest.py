@@ -32,8 +32,8 @@ settings.load_profile("suite")
 LONG = (
     "record/test_record.py",
     "kernels/test_jit.py",
-    "boosting/test_bit_identity.py",
     "trees/test_identity.py",
+    "boosting/test_bit_identity.py",
     "bagging/test_bagging_sklearn.py",
     "boosting/test_sklearn.py",
     "test_public.py",

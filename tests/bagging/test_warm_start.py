@@ -18,6 +18,7 @@ from ensemble_gpu import (
 )
 from tests.bagging.forests import bag, trees_of
 from tests.datasets import random_data
+from tests.products import every_pair
 
 pandas = pytest.importorskip("pandas")
 
@@ -156,26 +157,36 @@ def test_a_warm_start_says_what_it_cannot_do():
 # ---- what must be as it was
 
 
+# another table -> what is said about it
+OTHERS = {
+    "one label": (
+        table("bcd"), r"feature 0 \('c'\) had the categories \['a'\] only then, and has \['d'\]"
+    ),
+    "all labels": (
+        table("xyz"), r"feature 0 \('c'\) had .* \['a', 'b', 'c'\] only then, .*'x', 'y', 'z'"
+    ),
+    "fewer labels": (
+        table("aab"), r"feature 0 \('c'\) had the categories \['c'\] only then, and has \[\]"
+    ),
+    "a name": (table(names="cz"), "feature 1 was 'x' then, and is 'z' now"),
+    "no labels": (
+        table().assign(c=0.5), r"feature 0 \('c'\) was a category then, and is a number now"
+    ),
+    "more labels": (
+        table().assign(x=pandas.Categorical(["u"] * 120)), r"feature 1 \('x'\) was a number then"
+    ),
+    "order": (table()[["x", "c"]], "feature 0 was 'c' then, and is 'x' now"),
+    "fewer features": (table()[["c"]], "X had 2 features then, and has 1 now"),
+    "no names": (
+        table()[["x", "x"]].to_numpy(), "feature 0 was 'c' then, and is without a name now"
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("more", [0, 1], ids=["no learner is added", "one is added"])
-@pytest.mark.parametrize(
-    ("other", "says"),
-    [
-        (table("bcd"), r"feature 0 \('c'\) had the categories \['a'\] only then, and has \['d'\]"),
-        (table("xyz"), r"feature 0 \('c'\) had .* \['a', 'b', 'c'\] only then, .*'x', 'y', 'z'"),
-        (table("aab"), r"feature 0 \('c'\) had the categories \['c'\] only then, and has \[\]"),
-        (table(names="cz"), "feature 1 was 'x' then, and is 'z' now"),
-        (table().assign(c=0.5), r"feature 0 \('c'\) was a category then, and is a number now"),
-        (table().assign(x=pandas.Categorical(["u"] * 120)), r"feature 1 \('x'\) was a number then"),
-        (table()[["x", "c"]], "feature 0 was 'c' then, and is 'x' now"),
-        (table()[["c"]], "X had 2 features then, and has 1 now"),
-        (table()[["x", "x"]].to_numpy(), "feature 0 was 'c' then, and is without a name now"),
-    ],
-    ids=["one label", "all labels", "fewer labels", "a name", "no labels", "more labels", "order",
-         "fewer features", "no names"],
-)  # fmt: skip
-def test_another_table_is_refused_and_the_model_stays(kind, more, other, says):
+@every_pair("kind, more, name", KINDS, [0, 1], OTHERS)
+def test_another_table_is_refused_and_the_model_stays(kind, more, name):
+    other, says = OTHERS[name]
     model = kind(n_estimators=5, warm_start=True, random_state=0).fit(table(), target())
     before = model.predict(table())
     assert model.score(table(), target()) == 1.0
