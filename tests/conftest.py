@@ -21,7 +21,7 @@ from tests.places import ENGINES, PLACES, Place
 HERE = Path(__file__).parent
 
 # Compilation makes single examples slow, so no deadline; derandomised, so a run can be repeated.
-settings.register_profile("suite", deadline=None, derandomize=True, max_examples=40, database=None)
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=25, database=None)
 settings.load_profile("suite")
 
 

@@ -38,6 +38,8 @@ SIGNS = np.where(X > 0.0, 1.0, -1.0)
 
 
 @each_setting([
+    L1BoostingClassifier(radii=[4.0], n_folds=2),
+    L1BoostingRegressor(radii=[4.0], n_folds=2),
     L1BoostingClassifier(radii=[1.0, 4.0], n_folds=2),
     L1BoostingRegressor(radii=[1.0, 4.0], n_folds=2),
     L1BoostingClassifier("squared", alpha=0.02),

@@ -66,7 +66,7 @@ FORESTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "balanced bags": ("class", 3, {"class_weight": "balanced_subsample"}),
     "half of the rows": ("class", 2, {"max_samples": 0.5, "max_leaf_nodes": 12}),
     "forest with categories": ("class", 3, {"categorical_features": [5]}),
-    "out of bag": ("real", 2, {"oob_score": True, "n_estimators": 12}),
+    "out of bag": ("real", 2, {"oob_score": True, "n_estimators": 16}),
 }
 
 CASES = {**TREES, **FORESTS}
@@ -74,7 +74,7 @@ every_case = pytest.mark.parametrize("case", CASES)
 
 
 @cache
-def data_of(case: str, n: int = 220) -> Data:
+def data_of(case: str, n: int = 150) -> Data:
     """Weights and holes in every other case; the last feature holds few distinct values."""
     kind, n_classes, _ = CASES[case]
     number = list(CASES).index(case)
@@ -223,7 +223,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("n", [220, 7000])
+@pytest.mark.parametrize("n", [150, 7000])
 def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkeypatch):
     data = data_of(case, n)
     fast = fingerprint(case, data, n_jobs=1)
