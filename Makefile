@@ -33,7 +33,7 @@ test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simul
 	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not long" --dist load tests/cuda/simulator
 
-test-long: $(VENV)/plot+test.installed  ## those that take long: comparisons over many seeds, compiling anew, late threads
+test-long: $(VENV)/plot+test.installed  ## those that take long: all combinations, many seeds, compiling anew, late threads
 	$(PYTEST) -m "long and not interop" --dist load --ignore=tests/cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m long --dist load tests/cuda/simulator
 

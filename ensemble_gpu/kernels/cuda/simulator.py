@@ -82,14 +82,16 @@ def _run_block(self: Any, grid_point: Any, *args: Any) -> None:
     """
     from numba.cuda.simulator.kernel import BlockThread
 
-    news = self.news = SimpleQueue()
+    news: SimpleQueue[tuple[Any, bool]] = SimpleQueue()
+    self.news = news
     threads = [
         BlockThread(lambda: self._f(*args), self, grid_point, point, self._debug)
         for point in np.ndindex(*self._block_dim)
     ]
     for thread in threads:
         thread.start()
-    alive, waiting = len(threads), []
+    alive = len(threads)
+    waiting: list[Any] = []
     while alive:
         thread, ended = news.get()
         if thread.exception:
