@@ -90,6 +90,7 @@ MANY = {
 }
 
 
+@pytest.mark.slow
 def test_a_pool_of_forked_processes_fits_and_predicts_after_a_fit():
     command = [sys.executable, "-W", "ignore", "-c", FORK]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -21,6 +21,7 @@ MASKED = np.ma.array(DATA.X, mask=HIDDEN)
 WITH_NAN = np.where(HIDDEN, np.nan, DATA.X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [AdaBoostClassifier(n_estimators=5), DecisionTreeClassifier(),
@@ -57,6 +58,7 @@ def test_an_array_whose_mask_hides_nothing_is_an_array():
     assert found.model_ == AdaBoostClassifier(n_estimators=5).fit(DATA.X, DATA.y).model_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator", [AdaBoostClassifier(), BoostingRegressor(n_estimators=5)], ids=str
 )

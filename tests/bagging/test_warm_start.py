@@ -46,6 +46,7 @@ def target(rows: slice = slice(None)) -> np.ndarray:
 # ---- forests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
 @pytest.mark.parametrize("random_state", [0, None])
 def test_a_warm_start_continues_the_forest(kind, random_state):
@@ -115,6 +116,7 @@ def test_a_warm_start_on_other_data_is_refused_and_leaves_the_forest(change, say
 # ---- bagging
 
 
+@pytest.mark.slow
 def test_a_warm_start_gives_the_model_of_one_fit():
     data = random_data(3, n=200)
     params = {"max_features": 0.5, "oob_score": True, "random_state": 0}
@@ -205,6 +207,7 @@ def test_of_many_categories_the_error_shows_a_few():
         forest.fit(frames[1], np.arange(9) % 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_categories_are_the_same_by_their_labels_not_by_their_numbers(kind):
     """A label of a row without weight comes first in order, and is no category."""

@@ -126,6 +126,7 @@ def test_leaf_values_are_those_of_the_formulas(variant):
 
 
 # stumps of one class are for real and gentle; their scale is learnt in one form
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "n_classes", "multiclass", "calibrate"),
     [

@@ -60,6 +60,7 @@ def fitted(estimator: Any, *given: Any) -> tuple[str, int]:
     return model.model_.fingerprint(), model.n_estimators_
 
 
+@pytest.mark.slow
 @every_pair("name, place, weighted", FITS, PLACES, [False, True], ids=str)
 def test_permuted_rows_give_the_same_model(name, place, weighted):
     estimator = made(name)

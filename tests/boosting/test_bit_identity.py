@@ -66,6 +66,7 @@ def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, 
     assert found.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
 
 
+@pytest.mark.slow
 @every_pair(
     "place, variant, n_classes, weighted, holes", PLACES, VARIANTS, [2, 5], [False, True], HOLES
 )
@@ -132,6 +133,7 @@ def test_memory_layout_and_float_width_do_not_change_the_model(engine, layout, v
     assert found.model_.fingerprint() == standard(variant, n_classes, True, "abstain")
 
 
+@pytest.mark.slow
 def test_float32_on_a_device_gives_the_model_of_its_float64_copy():
     place = DEVICE
     data = make(2, False, "learn")
@@ -149,6 +151,7 @@ def test_model_is_the_same_for_any_thread_count(variant, n_classes, weighted, ho
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_reference_engine_agrees_on_data_that_the_cpu_engine_cuts_into_parts(variant):
     data = make(5, True, "learn", n=12_000, p=9)

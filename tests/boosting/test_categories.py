@@ -782,6 +782,7 @@ BAD: dict[str, Callable[[], Bad]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("size", [{}, {"max_depth": 3}], ids=str)
 @pytest.mark.parametrize("case", BAD)

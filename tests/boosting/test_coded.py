@@ -174,6 +174,7 @@ def test_the_real_variant_takes_their_probabilities():
         assert (np.diff(ours.history_.training) <= 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_learners_without_weights_see_rows_drawn_by_weight(form):
     ours = boosted(KNeighborsClassifier(15), form).fit(X, LABELS[3])
@@ -197,6 +198,7 @@ def test_only_the_class_that_spoke_is_fitted_anew():
 # --- the model --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_stages_first_rounds_pickles_and_fingerprints(form):
     ours = boosted(OwnTree(max_depth=2), form).fit(X, LABELS[3])

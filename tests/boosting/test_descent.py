@@ -191,6 +191,7 @@ def test_history_is_the_loss_of_staged_predictions(loss):
 # --- line search -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(1e-3, 1e3), st.floats(0.1, 10.0)
 )  # fmt: skip

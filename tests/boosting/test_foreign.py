@@ -251,6 +251,7 @@ def test_a_learner_without_weights_gets_rows_drawn_by_weight():
     assert set(map(tuple, drawn.X_)) <= set(map(tuple, data.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [KNeighborsClassifier(15), RandomForestClassifier(3, max_depth=2),
@@ -486,6 +487,7 @@ def test_parameters_of_the_learner_can_be_searched():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @each_setting([
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
@@ -500,6 +502,7 @@ def test_the_checks_of_scikit_learn_pass(estimator, first):
 OWN = AdaBoostClassifier(n_estimators=2, n_jobs=1)
 
 
+@pytest.mark.slow
 @every_pair("place, variant, n_classes", PLACES, ["real", "discrete"], [2, 3], ids=str)
 def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
     place: Place, variant, n_classes

@@ -155,6 +155,7 @@ def test_a_class_without_weight_is_not_a_class():
     np.testing.assert_array_equal(estimator.classes_, [0, 1])
 
 
+@pytest.mark.slow
 @every_pair(
     "place, dtype, n_classes, variant",
     PLACES,

@@ -68,6 +68,7 @@ def test_the_training_loss_is_the_mean_of_exp_of_minus_the_margins():
     assert (np.diff(clf.history_.training) < 0.0).all()
 
 
+@pytest.mark.slow
 def test_the_model_is_the_same_on_every_engine_and_number_of_threads():
     data = random_data(4)
     expected = single(n_jobs=1).fit(data.X, data.y).model_

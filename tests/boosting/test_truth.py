@@ -84,6 +84,7 @@ def test_a_row_of_weight_three_equals_three_rows():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "published", "margin"), [("real", 5.8, 1.0), ("discrete", 12.0, 2.0)]
 )

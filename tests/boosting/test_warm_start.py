@@ -41,6 +41,7 @@ def assert_same(whole: Any, parts: Any) -> None:
     np.testing.assert_array_equal(parts.feature_importances_, whole.feature_importances_)
 
 
+@pytest.mark.slow
 @every_pair("name, engine, weighted", FITS, ["cpu", "reference"], [False, True])
 def test_two_fits_are_one_run(name, engine, weighted):
     estimator, n_classes = FITS[name]
@@ -51,6 +52,7 @@ def test_two_fits_are_one_run(name, engine, weighted):
     assert_same(whole, parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_validation_rows_are_watched_from_the_first_round(name):
     estimator, n_classes = FITS[name]

@@ -78,6 +78,7 @@ def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weig
     assert not np.array_equal(found.predict_proba(DATA.X), without.predict_proba(DATA.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "bagging without weights"])
 def test_class_weights_are_the_same_where_x_lives(place: Place, name):
     X, y, w = place.put(DATA.X), place.put(Y), place.put(WEIGHTS)
@@ -152,6 +153,7 @@ def test_two_classes_must_have_weight(name):
         fitted(name, DATA.X, Y, class_weight={0: 0, 1: 0})
 
 
+@pytest.mark.slow
 def test_out_of_bag_scores_count_rows_by_sample_weight_alone():
     params = {"n_estimators": 40, "oob_score": True, "random_state": 0}
     bagging = BaggingClassifier(**params, class_weight={0: 9.5}).fit(DATA.X, Y)

@@ -122,6 +122,7 @@ def solved(folder: Path, before: str = "", **environment: str) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_an_edit_in_the_file_of_a_callee_is_seen(tmp_path):
     package = copy_of_the_package(tmp_path)
     own = {"NUMBA_CACHE_DIR": ""}
@@ -146,6 +147,7 @@ def read_only_copy(folder: Path) -> None:
         (place / "__pycache__").write_text("in the way of a folder")
 
 
+@pytest.mark.slow
 def test_without_a_writable_folder_kernels_are_kept_in_a_private_temporary_one(tmp_path):
     read_only_copy(tmp_path)
     (tmp_path / "tmp").mkdir()
@@ -157,6 +159,7 @@ def test_without_a_writable_folder_kernels_are_kept_in_a_private_temporary_one(t
     assert made.stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_without_any_writable_folder_kernels_are_compiled_and_not_kept(tmp_path):
     read_only_copy(tmp_path)
     no_temporary = "import os, tempfile\ntempfile.tempdir = os.devnull\n"
@@ -200,6 +203,7 @@ def test_a_read_only_install_without_a_home_fits_and_says_where_kernels_are(tmp_
     assert "force-reinstall" not in said
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_error_says_so(tmp_path):
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
 

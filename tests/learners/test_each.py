@@ -135,6 +135,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 # with weights or without in turn
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "weighted"),
     [

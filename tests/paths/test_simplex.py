@@ -85,6 +85,7 @@ def test_points_are_those_of_a_linear_programme(dictionary, loss, intercept):
         assert_optimal(path, X, Y, w, np.random.default_rng(1), free=intercept == "free")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_ties_and_equal_columns_are_no_circle(loss):
     for seed in range(12):

@@ -105,6 +105,7 @@ def test_the_picture_is_drawn_on_the_axes_given(iris):
     assert ax.get_legend().get_texts()[0].get_text() == "setosa"
 
 
+@pytest.mark.slow
 def test_sets_of_categories_are_cut_short_and_the_tree_is_named():
     forest = random_forest()
     for t in range(len(forest)):

@@ -449,6 +449,7 @@ def test_bad_input_is_named(smoother, given, error, says):
         fitted(smoother, **given)
 
 
+@pytest.mark.slow
 def test_bad_matrices_and_weights_are_named():
     S = operator(PAIRS["kernel"][1], X)
     with pytest.raises(ValueError, match="needs a symmetric matrix"):
@@ -474,6 +475,7 @@ def test_bad_matrices_and_weights_are_named():
         fitted(KernelRidge()).bias_variance(X, Y, -1.0)
 
 
+@pytest.mark.slow
 def test_the_checks_of_scikit_learn_pass():
     assert_checks_pass(L2BoostRegressor())
 

@@ -103,6 +103,7 @@ LIMITED += [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "criterion", "limit"), LIMITED)
 def test_every_node_has_the_rows_that_it_has_in_scikit_learn(name, criterion, limit):
     X, y = without_ties(name)
@@ -148,6 +149,7 @@ def test_the_pruning_path_is_that_of_scikit_learn(name, criterion):
     np.testing.assert_allclose(found.ccp_alphas, peer.ccp_alphas, rtol=1e-7, atol=scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
 def test_an_alpha_of_the_path_leaves_the_tree_of_the_path(criterion):
     X, y = overlapping("iris" if criterion == "gini" else "diabetes")
@@ -263,6 +265,7 @@ def test_many_codes_give_one_tree_on_both_engines(params, holes, n_classes):
         assert own.fit(X, target).model_ == alone
 
 
+@pytest.mark.slow
 def test_more_codes_than_16_bits_give_one_tree_on_both_engines():
     X, _, labels = many_values(70_000)
     own = DecisionTreeClassifier(max_bins=None, max_depth=3)

@@ -222,6 +222,7 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("n", [150, 7000])
 def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkeypatch):
@@ -282,6 +283,7 @@ def test_engines_agree_on_adversarial_regressions(name, criterion, min_rows):
     assert np.isfinite(models[0].nodes.value).all()
 
 
+@pytest.mark.slow
 def test_out_of_bag_predictions_are_the_same_on_every_engine():
     data = data_of("out of bag")
     found = []

@@ -98,6 +98,7 @@ def assert_tree_of_the_oracle(
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "holes"])
 def test_a_tree_on_numbers_is_that_of_the_oracle(criterion, missing):
@@ -125,6 +126,7 @@ def test_no_set_of_categories_is_better_than_the_one_that_the_oracle_finds_by_or
         assert score(split.left) == pytest.approx(best, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "holes"])
 def test_a_tree_on_categories_is_that_of_the_oracle(criterion, missing):

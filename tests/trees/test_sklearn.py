@@ -42,6 +42,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator, first):
     assert_checks_pass(estimator, others=first)

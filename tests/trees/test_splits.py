@@ -195,6 +195,7 @@ def test_features_are_drawn_until_one_can_split():
     assert found.score(X, np.arange(40) % 2) == 1.0
 
 
+@pytest.mark.slow
 def test_every_feature_is_drawn_and_none_more_often_than_others():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), rng.integers(2, size=60)
@@ -206,6 +207,7 @@ def test_every_feature_is_drawn_and_none_more_often_than_others():
     assert np.sum((counts - 30) ** 2 / 30) < 18.5  # chi-squared with 4 degrees: 0.1 %
 
 
+@pytest.mark.slow
 def test_random_thresholds_are_spread_over_the_values():
     X = np.arange(64.0)[:, None]
     y = np.arange(64) % 2

@@ -144,6 +144,7 @@ def test_callers_at_once_all_finish(four):
     assert len(threads_module._TEAM.helpers) <= 3
 
 
+@pytest.mark.slow
 def test_helpers_that_sleep_come_back(four):
     for _ in range(3):
         done = np.zeros(100, dtype=int)
