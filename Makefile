@@ -4,9 +4,13 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# Two processes; a file's tests share what they fitted. Bytecode is kept whatever the environment
-# says: without it every process rewrites the assertions of all test files anew.
-PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Two processes; a file's tests share what they fitted.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Bytecode is kept whatever the environment says: without it every process compiles all that it
+# imports, and rewrites the assertions of all test files. It is made on first use: of the packages
+# that are installed most files are never imported.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help demo test test-fast test-long test-interop test-dask test-cuda test-gpu lint bench bench-quick bench-final clean
 
@@ -17,7 +21,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/%.installed: pyproject.toml | $(BIN)/python
-	$(PIP) install --editable ".[$(subst +,$(comma),$*)]"
+	$(PIP) install --no-compile --editable ".[$(subst +,$(comma),$*)]"
 	@touch $@
 
 comma := ,
@@ -29,7 +33,7 @@ test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simul
 	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda --ignore=tests/dask
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not long" --dist load tests/cuda/simulator
 
-test-long: $(VENV)/plot+test.installed  ## those that take long: comparisons over many seeds, compiling anew, late threads
+test-long: $(VENV)/plot+test.installed  ## those that take long: all combinations, many seeds, compiling anew, late threads
 	$(PYTEST) -m "long and not interop" --dist load --ignore=tests/cuda --ignore=tests/dask
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m long --dist load tests/cuda/simulator
 

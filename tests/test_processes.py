@@ -24,7 +24,7 @@ from ensemble_gpu import (
 X = np.random.default_rng(0).normal(size=(40_000, 10))
 y = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int)
 ESTIMATORS = [
-    AdaBoostClassifier(n_estimators=5, n_jobs=3),
+    AdaBoostClassifier(n_estimators=5, n_jobs=3, calibrate=False),
     BoostingClassifier(n_estimators=3, max_depth=3, n_jobs=3, random_state=0),
     DecisionTreeClassifier(max_depth=6, n_jobs=3),
     RandomForestClassifier(4, max_depth=6, random_state=0, n_jobs=3),
@@ -32,12 +32,14 @@ ESTIMATORS = [
 ]
 
 def fit(estimator):
-    return estimator.fit(X, y).predict_proba(X)
+    p = estimator.fit(X, y).predict_proba(X)
+    assert len(threads._TEAM.helpers) == 2  # its own, not those of its parent
+    return p
 
 def predict(number):
     return FITTED[number].predict_proba(X)
 
-def shared(threads):
+def shared(_):
     return BINNED.engine._map(lambda k: k * k, range(10))
 
 before = [fit(estimator) for estimator in ESTIMATORS]
@@ -88,6 +90,7 @@ MANY = {
 }
 
 
+@pytest.mark.slow
 def test_a_pool_of_forked_processes_fits_and_predicts_after_a_fit():
     command = [sys.executable, "-W", "ignore", "-c", FORK]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

@@ -66,6 +66,7 @@ def blocks(file: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / file).read_text(), re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_code_of_the_readme_runs(monkeypatch, capsys, tmp_path):
     """From top to bottom in one namespace, and nothing but what stands there."""
     matplotlib = pytest.importorskip("matplotlib")
@@ -107,6 +108,7 @@ def test_the_readme_names_every_loss_and_parameter_that_exists():
     assert set(re.findall(r"`(\w+)`", " ".join(rows))) <= known
 
 
+@pytest.mark.slow
 def test_the_example_of_a_loss_runs_and_withstands_outliers(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["custom_loss.py"])
     runpy.run_path(str(ROOT / "examples" / "custom_loss.py"), run_name="__main__")

@@ -21,9 +21,11 @@ MASKED = np.ma.array(DATA.X, mask=HIDDEN)
 WITH_NAN = np.where(HIDDEN, np.nan, DATA.X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
-    [AdaBoostClassifier(n_estimators=5), DecisionTreeClassifier(), BoostingRegressor(max_depth=2),
+    [AdaBoostClassifier(n_estimators=5), DecisionTreeClassifier(),
+     BoostingRegressor(max_depth=2, n_estimators=5),
      RandomForestRegressor(3, random_state=0), BaggingClassifier(n_estimators=3, random_state=0)],
     ids=lambda estimator: type(estimator).__name__,
 )  # fmt: skip
@@ -56,7 +58,10 @@ def test_an_array_whose_mask_hides_nothing_is_an_array():
     assert found.model_ == AdaBoostClassifier(n_estimators=5).fit(DATA.X, DATA.y).model_
 
 
-@pytest.mark.parametrize("estimator", [AdaBoostClassifier(), BoostingRegressor()], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "estimator", [AdaBoostClassifier(), BoostingRegressor(n_estimators=5)], ids=str
+)
 def test_masked_targets_and_weights_are_refused_in_score_as_in_fit(estimator):
     hidden = np.arange(80) == 7
     y, weights = np.ma.array(DATA.y, mask=hidden), np.ma.array(np.ones(80), mask=hidden)

@@ -139,6 +139,7 @@ def test_integer_weights_are_repetitions_in_any_order(kind, bootstrap):
             np.testing.assert_array_equal(*pair)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [None, STUMPS], ids=str)
 def test_integer_weights_give_the_model_of_the_repeated_rows(learner):
     data = random_data(3, n=15)
@@ -242,6 +243,7 @@ def test_learners_have_seeds_of_their_own():
 # ---- one seed, one model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [STUMPS, TREE, KNeighborsClassifier(3)], ids=str)
 def test_the_model_is_the_same_for_any_number_of_jobs(learner):
     data = random_data(3, n=200)
@@ -262,14 +264,15 @@ def test_another_seed_gives_other_bags():
     assert not np.array_equal(bags[0], bags[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params", [{}, {"max_features": 0.5}, {"bootstrap": False, "max_samples": 0.5}], ids=str
 )
 def test_every_namespace_gives_the_model_of_numpy(place, params):
-    data = random_data(3, n=120).with_missing().with_weights()
-    expected = BaggingClassifier(STUMPS, 4, random_state=0, **params)
+    data = random_data(3, n=80).with_missing().with_weights()
+    expected = BaggingClassifier(STUMPS, 2, random_state=0, **params)
     expected.fit(data.X, data.y, data.weights)
-    found = BaggingClassifier(STUMPS, 4, random_state=0, **params)
+    found = BaggingClassifier(STUMPS, 2, random_state=0, **params)
     found.fit(place.put(data.X), place.put(data.y), place.put(data.weights))
     for one, other in zip(found.estimators_, expected.estimators_, strict=True):
         assert one.model_.fingerprint() == other.model_.fingerprint()
@@ -283,6 +286,7 @@ def test_every_namespace_gives_the_model_of_numpy(place, params):
     place.check(found.predict_proba(place.put(data.X.astype(np.float32))), "float32")
 
 
+@pytest.mark.slow
 def test_regression_in_every_namespace_gives_the_model_of_numpy(place):
     X, y = make_friedman1(150, random_state=0)
     learner = BoostingRegressor(n_estimators=10, max_depth=1)
@@ -515,6 +519,7 @@ def test_bagging_trees_beats_one_tree():
 # ---- out of bag
 
 
+@pytest.mark.slow
 def test_out_of_bag_score_is_close_to_the_score_on_test_rows():
     X, y = load_breast_cancer(return_X_y=True)
     gaps = []

@@ -23,18 +23,19 @@ from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
 
 CHECKED = [
-    BaggingClassifier(AdaBoostClassifier(n_estimators=5), 3),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap=False, max_samples=0.7),
+    BaggingClassifier(AdaBoostClassifier(n_estimators=5), 3),
     BaggingClassifier(AdaBoostClassifier(n_estimators=10, calibrate=False), 5, voting="hard"),
     BaggingClassifier(DecisionTreeClassifier(), 5, bootstrap_features=True, n_jobs=2),
     BaggingClassifier(KNeighborsClassifier(2), 5),
     BaggingClassifier(make_pipeline(StandardScaler(), GaussianNB()), 5),
-    BaggingRegressor(BoostingRegressor(n_estimators=30, max_depth=1), 5),
     BaggingRegressor(n_estimators=5),
+    BaggingRegressor(BoostingRegressor(n_estimators=30, max_depth=1), 5),
     BaggingRegressor(KNeighborsRegressor(2), 5, max_features=0.7),
 ]
 
 
+@pytest.mark.slow
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator, first):
     assert_checks_pass(estimator, LIGHT_ROWS, others=first)

@@ -92,6 +92,7 @@ every_case = pytest.mark.parametrize("name", CASES)
 every_capacity = pytest.mark.parametrize("capacity", GRIDS)
 
 
+@pytest.mark.slow
 @every_capacity
 @every_case
 def test_curves_choices_and_trees_are_those_of_refits(name, capacity):
@@ -122,6 +123,7 @@ def test_a_grid_of_no_limit_gives_the_plain_forest(name, capacity):
         assert forest.capacities_ == (UNLIMITED[capacity],) * TREES
 
 
+@pytest.mark.slow
 @every_capacity
 @pytest.mark.parametrize("bootstrap", [True, False], ids=["bags", "all rows"])
 @pytest.mark.parametrize("name", ["two classes, brier", "real"])
@@ -192,6 +194,7 @@ def outcome(forest: Any) -> tuple[str, bytes]:
     return forest.model_.fingerprint(), forest.validation_curves_.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_engines_devices_and_threads_give_the_same_bits(name):
     case, params = CASES[name], ENGINES[name]

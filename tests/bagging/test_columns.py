@@ -61,6 +61,7 @@ def round_info(model: Any, name: str) -> list[dict]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [DecisionTreeClassifier, forest, hist])
 @pytest.mark.parametrize(
     ("given", "rows"),
@@ -114,6 +115,7 @@ def test_labels_may_be_numbers_of_any_size():
         assert model.score(rows, Y) > 0.9
 
 
+@pytest.mark.slow
 def test_categories_on_every_device_give_the_model_of_numpy(place: Place):
     learner = DecisionTreeClassifier(categorical_features=[1, 3])
     params = {"max_features": 3, "oob_score": True, "random_state": 0}

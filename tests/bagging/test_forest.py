@@ -77,6 +77,7 @@ def test_probabilities_out_of_bag_are_those_of_the_trees_that_lack_the_row(
     assert forest.oob_score_ == np.mean(np.argmax(mean, axis=1) == Y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
     [{}, {"criterion": "poisson"}, {"max_bins": 8}, {"ccp_alpha": 20.0},
@@ -175,6 +176,7 @@ def test_balanced_bags_of_heavy_rare_rows_do_not_overflow():
     assert (forest.model_.nodes.value >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RandomForestClassifier, DecisionTreeClassifier])
 def test_rows_of_weight_zero_are_as_if_absent(kind):
     data = random_data(3).with_missing()

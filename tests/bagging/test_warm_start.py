@@ -18,6 +18,7 @@ from ensemble_gpu import (
 )
 from tests.bagging.forests import bag, trees_of
 from tests.datasets import random_data
+from tests.products import every_pair
 
 pandas = pytest.importorskip("pandas")
 
@@ -45,6 +46,7 @@ def target(rows: slice = slice(None)) -> np.ndarray:
 # ---- forests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor])
 @pytest.mark.parametrize("random_state", [0, None])
 def test_a_warm_start_continues_the_forest(kind, random_state):
@@ -114,6 +116,7 @@ def test_a_warm_start_on_other_data_is_refused_and_leaves_the_forest(change, say
 # ---- bagging
 
 
+@pytest.mark.slow
 def test_a_warm_start_gives_the_model_of_one_fit():
     data = random_data(3, n=200)
     params = {"max_features": 0.5, "oob_score": True, "random_state": 0}
@@ -156,26 +159,36 @@ def test_a_warm_start_says_what_it_cannot_do():
 # ---- what must be as it was
 
 
+# another table -> what is said about it
+OTHERS = {
+    "one label": (
+        table("bcd"), r"feature 0 \('c'\) had the categories \['a'\] only then, and has \['d'\]"
+    ),
+    "all labels": (
+        table("xyz"), r"feature 0 \('c'\) had .* \['a', 'b', 'c'\] only then, .*'x', 'y', 'z'"
+    ),
+    "fewer labels": (
+        table("aab"), r"feature 0 \('c'\) had the categories \['c'\] only then, and has \[\]"
+    ),
+    "a name": (table(names="cz"), "feature 1 was 'x' then, and is 'z' now"),
+    "no labels": (
+        table().assign(c=0.5), r"feature 0 \('c'\) was a category then, and is a number now"
+    ),
+    "more labels": (
+        table().assign(x=pandas.Categorical(["u"] * 120)), r"feature 1 \('x'\) was a number then"
+    ),
+    "order": (table()[["x", "c"]], "feature 0 was 'c' then, and is 'x' now"),
+    "fewer features": (table()[["c"]], "X had 2 features then, and has 1 now"),
+    "no names": (
+        table()[["x", "x"]].to_numpy(), "feature 0 was 'c' then, and is without a name now"
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("more", [0, 1], ids=["no learner is added", "one is added"])
-@pytest.mark.parametrize(
-    ("other", "says"),
-    [
-        (table("bcd"), r"feature 0 \('c'\) had the categories \['a'\] only then, and has \['d'\]"),
-        (table("xyz"), r"feature 0 \('c'\) had .* \['a', 'b', 'c'\] only then, .*'x', 'y', 'z'"),
-        (table("aab"), r"feature 0 \('c'\) had the categories \['c'\] only then, and has \[\]"),
-        (table(names="cz"), "feature 1 was 'x' then, and is 'z' now"),
-        (table().assign(c=0.5), r"feature 0 \('c'\) was a category then, and is a number now"),
-        (table().assign(x=pandas.Categorical(["u"] * 120)), r"feature 1 \('x'\) was a number then"),
-        (table()[["x", "c"]], "feature 0 was 'c' then, and is 'x' now"),
-        (table()[["c"]], "X had 2 features then, and has 1 now"),
-        (table()[["x", "x"]].to_numpy(), "feature 0 was 'c' then, and is without a name now"),
-    ],
-    ids=["one label", "all labels", "fewer labels", "a name", "no labels", "more labels", "order",
-         "fewer features", "no names"],
-)  # fmt: skip
-def test_another_table_is_refused_and_the_model_stays(kind, more, other, says):
+@every_pair("kind, more, name", KINDS, [0, 1], OTHERS)
+def test_another_table_is_refused_and_the_model_stays(kind, more, name):
+    other, says = OTHERS[name]
     model = kind(n_estimators=5, warm_start=True, random_state=0).fit(table(), target())
     before = model.predict(table())
     assert model.score(table(), target()) == 1.0
@@ -194,6 +207,7 @@ def test_of_many_categories_the_error_shows_a_few():
         forest.fit(frames[1], np.arange(9) % 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_categories_are_the_same_by_their_labels_not_by_their_numbers(kind):
     """A label of a row without weight comes first in order, and is no category."""

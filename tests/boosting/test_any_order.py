@@ -13,6 +13,7 @@ from ensemble_gpu.model.additive import AdditiveModel
 from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import PLACES
+from tests.products import every_pair
 
 # Few distinct values, so that repeated rows have the same bins; noise, so that losses turn.
 DATA = random_data(n=260, seed=11)
@@ -45,9 +46,13 @@ FITS = {
 }
 
 
+def made(name: str) -> Any:
+    return clone(FITS[name]).set_params(random_state=3)
+
+
 @pytest.fixture(params=list(FITS))
 def estimator(request):
-    return FITS[request.param].set_params(random_state=3)
+    return made(request.param)
 
 
 def fitted(estimator: Any, *given: Any) -> tuple[str, int]:
@@ -55,9 +60,10 @@ def fitted(estimator: Any, *given: Any) -> tuple[str, int]:
     return model.model_.fingerprint(), model.n_estimators_
 
 
-@pytest.mark.parametrize("place", PLACES, ids=str)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_permuted_rows_give_the_same_model(estimator, place, weighted):
+@pytest.mark.slow
+@every_pair("name, place, weighted", FITS, PLACES, [False, True], ids=str)
+def test_permuted_rows_give_the_same_model(name, place, weighted):
+    estimator = made(name)
     weights = NOISE.random(260) + 0.5 if weighted else None
     given = (X, Y) if weights is None else (X, Y, weights)
     expected = fitted(estimator, *given)

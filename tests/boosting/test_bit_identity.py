@@ -12,7 +12,8 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import ADVERSARIAL, Data, fingerprint, fit, random_data
-from tests.places import DEVICE, NARROW, Place
+from tests.places import DEVICE, NARROW, PLACES, Place
+from tests.products import every_pair
 
 VARIANTS = ["real", "discrete", "gentle"]
 HOLES = ["none", "abstain", "learn"]
@@ -48,7 +49,6 @@ def cases(chosen: Iterable[tuple[str, int, bool, str]]) -> pytest.MarkDecorator:
     )
 
 
-every_case = cases(product(VARIANTS, [2, 5], [False, True], HOLES))
 # Every variant with every kind of holes; classes and weights in turn, so that each meets each.
 few_cases = cases(
     (variant, *more, holes)
@@ -58,7 +58,7 @@ few_cases = cases(
 )
 
 
-@every_case
+@every_pair("variant, n_classes, weighted, holes", VARIANTS, [2, 5], [False, True], HOLES)
 def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, weighted, holes):
     with use_engine("reference"):
         found = fit(make(n_classes, weighted, holes), **parameters(variant, holes))
@@ -66,7 +66,10 @@ def test_reference_engine_gives_the_model_of_the_cpu_engine(variant, n_classes, 
     assert found.model_.fingerprint() == standard(variant, n_classes, weighted, holes)
 
 
-@few_cases
+@pytest.mark.slow
+@every_pair(
+    "place, variant, n_classes, weighted, holes", PLACES, VARIANTS, [2, 5], [False, True], HOLES
+)
 def test_every_namespace_and_device_gives_the_same_model(
     place: Place, variant, n_classes, weighted, holes
 ):
@@ -130,6 +133,7 @@ def test_memory_layout_and_float_width_do_not_change_the_model(engine, layout, v
     assert found.model_.fingerprint() == standard(variant, n_classes, True, "abstain")
 
 
+@pytest.mark.slow
 def test_float32_on_a_device_gives_the_model_of_its_float64_copy():
     place = DEVICE
     data = make(2, False, "learn")
@@ -147,6 +151,7 @@ def test_model_is_the_same_for_any_thread_count(variant, n_classes, weighted, ho
     assert len(found) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_reference_engine_agrees_on_data_that_the_cpu_engine_cuts_into_parts(variant):
     data = make(5, True, "learn", n=12_000, p=9)
@@ -229,11 +234,18 @@ def separable(n: int = 200) -> Data:
     return Data(X, (X[:, 0] + X[:, 1] > 0).astype(int))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_five_thousand_rounds_on_separable_data_stay_finite(variant):
+@pytest.mark.parametrize(
+    ("variant", "n_rounds"),
+    [
+        ("real", 5000), ("discrete", 1000), ("gentle", 1000),
+        pytest.param("discrete", 5000, marks=pytest.mark.long),
+        pytest.param("gentle", 5000, marks=pytest.mark.long),
+    ],
+)  # fmt: skip
+def test_thousands_of_rounds_on_separable_data_stay_finite(variant, n_rounds):
     data = separable()
-    found = fit(data, variant=variant, n_estimators=5000)
-    assert found.n_estimators_ == 5000
+    found = fit(data, variant=variant, n_estimators=n_rounds)
+    assert found.n_estimators_ == n_rounds
     assert found.score(data.X, data.y) == 1.0
     assert_finite(found, data.X)
 

@@ -90,6 +90,7 @@ def test_outputs_that_are_always_wrong_have_the_least_scale_and_zeros_one():
 # --- the estimator -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(SETS))
 @pytest.mark.parametrize("variant", ["real", "discrete", "gentle"])
 def test_calibrated_probabilities_have_a_lower_log_loss(name, variant):
@@ -134,6 +135,7 @@ def test_only_probabilities_depend_on_it(variant, n_classes):
     np.testing.assert_array_equal(again.predict_proba(data.X), p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES, ids=str)
 def test_the_scale_depends_neither_on_the_order_of_the_rows_nor_on_the_library(place):
     data = random_data(3, n=150).with_missing()

@@ -722,8 +722,8 @@ CHECKED = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_pass(estimator, first):
-    assert_checks_pass(estimator, others=first)
+def test_the_checks_of_scikit_learn_for_models_pass(estimator, first):
+    assert_checks_pass(estimator, others=False)
 
 
 # --- bad input ---------------------------------------------------------------------------------
@@ -782,6 +782,7 @@ BAD: dict[str, Callable[[], Bad]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("size", [{}, {"max_depth": 3}], ids=str)
 @pytest.mark.parametrize("case", BAD)

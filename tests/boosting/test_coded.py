@@ -21,6 +21,7 @@ from tests.boosting.replaying import plans, whole_and_resumed
 from tests.datasets import fitted_state
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
 from tests.places import Place
+from tests.products import every_pair
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(150, 3))
@@ -126,17 +127,16 @@ def test_two_classes_are_the_binary_model(form, variant):
 # --- bounds -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("variant", ["discrete", "real"])
-@pytest.mark.parametrize("n_classes", [3, 5])
-@pytest.mark.parametrize(("form", "factor"), [("single", 0.5), ("ovr", 0.5), ("codes", None)])
-def test_the_training_error_stays_below_its_bound(form, factor, n_classes, variant, weighted):
+@every_pair(
+    "form, n_classes, variant, weighted", FORMS, [3, 5], ["discrete", "real"], [False, True]
+)
+def test_the_training_error_stays_below_its_bound(form, n_classes, variant, weighted):
     y = LABELS[n_classes]
     w = RNG.gamma(1.0, size=150) if weighted else np.ones(150)
     ours = boosted(form=form, variant=variant, n_estimators=25)
     ours.fit(X, y, w if weighted else None)
     bound = training_error_bound(ours)
-    constant = n_classes - 1 if factor is None else factor * n_classes
+    constant = n_classes - 1 if form == "codes" else 0.5 * n_classes
     np.testing.assert_allclose(bound, constant * np.cumprod(ours.history_.Z))
     np.testing.assert_allclose(np.cumprod(ours.history_.Z), ours.history_.training, rtol=1e-9)
     errors = [np.average(p != y, weights=w) for p in ours.staged_predict(X)]
@@ -174,6 +174,7 @@ def test_the_real_variant_takes_their_probabilities():
         assert (np.diff(ours.history_.training) <= 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_learners_without_weights_see_rows_drawn_by_weight(form):
     ours = boosted(KNeighborsClassifier(15), form).fit(X, LABELS[3])
@@ -197,6 +198,7 @@ def test_only_the_class_that_spoke_is_fitted_anew():
 # --- the model --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_stages_first_rounds_pickles_and_fingerprints(form):
     ours = boosted(OwnTree(max_depth=2), form).fit(X, LABELS[3])
@@ -237,9 +239,12 @@ def test_stumps_know_any_number_of_classes(form):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
-def test_the_checks_of_scikit_learn_pass(form):
-    assert_checks_pass(boosted(LogisticRegression(solver="liblinear"), form), LIGHT_ROWS)
+@pytest.mark.parametrize(
+    "form", [FORMS[0], *(pytest.param(form, marks=pytest.mark.long) for form in FORMS[1:])]
+)
+def test_the_checks_of_scikit_learn_for_models_pass(form):
+    estimator = boosted(LogisticRegression(solver="liblinear"), form)
+    assert_checks_pass(estimator, LIGHT_ROWS, others=False)
 
 
 # --- abstaining -------------------------------------------------------------------------------

@@ -326,6 +326,7 @@ def test_stages_first_rounds_pickles_and_fingerprints():
         classifier().fit(X, LABELS[3]).model_.fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_estimators_of_the_package_are_boosted_where_the_arrays_live(place, n_classes):
     expected = classifier(OwnTree(max_depth=2)).fit(X, LABELS[n_classes])
@@ -449,6 +450,7 @@ def test_a_learner_that_breaks_the_rules_is_named_and_nothing_is_half_fitted(lea
     assert fitted_state(ours) == before
 
 
+@pytest.mark.slow
 @each_setting([
     regressor(Ridge(), n_estimators=5, learning_rate=1.0), classifier(Ridge(), learning_rate=1.0),
     classifier(LogisticRegression(), learning_rate=0.5), classifier(OwnTree(max_depth=2)),

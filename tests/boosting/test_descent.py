@@ -34,6 +34,8 @@ from ensemble_gpu.losses import (
 from tests.boosters import plain
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
+from tests.places import ENGINES
+from tests.products import every_pair
 
 CPU = CpuEngine(1)
 STUMPS = ["real", "discrete"]
@@ -189,6 +191,7 @@ def test_history_is_the_loss_of_staged_predictions(loss):
 # --- line search -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.floats(1e-6, 1e6), st.floats(1e-6, 1e6), st.floats(1e-3, 1e3), st.floats(0.1, 10.0)
 )  # fmt: skip
@@ -459,8 +462,7 @@ def plain_logitboost(data: Data, n_rounds: int, rate: float):
         yield splits[best][0], splits[best][1], values
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("rate", [1.0, 0.3])
+@every_pair("engine, rate, weighted", ENGINES, [1.0, 0.3], [False, True], indirect=["engine"])
 def test_logitboost_is_that_of_the_paper(engine, rate, weighted):
     data = balanced(seed=2)
     if weighted:  # the same weights for both classes: the best constant stays 0

@@ -28,6 +28,7 @@ def sets(place: Place | None = None) -> list[tuple]:
     return [(put(FIRST.X), put(FIRST.y)), (put(SECOND.X), put(SECOND.y), put(weights))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
 def test_histories_are_the_metrics_of_staged_predictions(place: Place, estimator):
     estimator.set_params(metric=["auc", "log_loss", "error"])

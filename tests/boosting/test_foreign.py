@@ -27,7 +27,8 @@ from ensemble_gpu.model.link import probabilities
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.datasets import Data, fitted_state
 from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass, each_setting
-from tests.places import DEVICE, Place
+from tests.places import DEVICE, PLACES, Place
+from tests.products import every_pair
 
 TREE = DecisionTreeClassifier(max_depth=2)
 
@@ -53,10 +54,7 @@ def boosted(learner: Any = TREE, **params: Any) -> AdaBoostClassifier:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rate", [1.0, 0.4])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@every_pair("depth, n_classes, weighted, rate", [1, 2, 3], [2, 3], [False, True], [1.0, 0.4])
 def test_discrete_rounds_with_trees_are_those_of_scikit_learn(depth, n_classes, weighted, rate):
     data = DATA[n_classes]
     weights = np.random.default_rng(1).gamma(2.0, size=len(data.y)) if weighted else None
@@ -253,6 +251,7 @@ def test_a_learner_without_weights_gets_rows_drawn_by_weight():
     assert set(map(tuple, drawn.X_)) <= set(map(tuple, data.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [KNeighborsClassifier(15), RandomForestClassifier(3, max_depth=2),
@@ -488,6 +487,7 @@ def test_parameters_of_the_learner_can_be_searched():
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @each_setting([
     boosted(random_state=None), boosted(variant="discrete", random_state=None),
     boosted(LogisticRegression(), variant="discrete"), boosted(OwnTree(max_depth=2)),
@@ -502,8 +502,8 @@ def test_the_checks_of_scikit_learn_pass(estimator, first):
 OWN = AdaBoostClassifier(n_estimators=2, n_jobs=1)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("variant", ["real", "discrete"])
+@pytest.mark.slow
+@every_pair("place, variant, n_classes", PLACES, ["real", "discrete"], [2, 3], ids=str)
 def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
     place: Place, variant, n_classes
 ):
@@ -523,8 +523,7 @@ def test_estimators_of_this_package_are_boosted_where_the_arrays_live(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("variant", ["real", "discrete"])
+@every_pair("place, variant, n_classes", PLACES, ["real", "discrete"], [2, 3], ids=str)
 def test_exact_trees_of_this_package_boost_as_those_of_scikit_learn(
     place: Place, variant, n_classes
 ):

@@ -122,6 +122,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_reference_engine_gives_the_model_of_the_cpu_engine(case):
     with use_engine("reference"):
@@ -130,6 +131,7 @@ def test_reference_engine_gives_the_model_of_the_cpu_engine(case):
     assert found.model_.fingerprint() == standard(case)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", FEW, ids=str)
 def test_every_namespace_and_device_gives_the_same_model(place: Place, case):
     data = make(case)

@@ -24,6 +24,8 @@ from ensemble_gpu.losses import CustomLoss
 from tests.boosters import plain
 from tests.boosting.brute_force import TIE, candidates
 from tests.datasets import Data, random_data
+from tests.places import ENGINES
+from tests.products import every_pair
 
 CLOSE = {"none": 1e-9, "whole": 1e-9, "fractional": 2e-7}
 STEPS = ["line_search", "newton", "constant"]
@@ -109,8 +111,13 @@ def assert_same_rounds(found: Any, truth: PlainL2Boost, close: float = 1e-9) -> 
 # --- the algorithm -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("weights", ["none", "whole", "fractional"])
-@pytest.mark.parametrize("rate", [1.0, 0.3, 0.05])
+@every_pair(
+    "engine, rate, weights",
+    ENGINES,
+    [1.0, 0.3, 0.05],
+    ["none", "whole", "fractional"],
+    indirect=["engine"],
+)
 def test_stumps_are_those_of_a_plain_loop(engine, rate, weights):
     data = regression()
     data = Data(data.X, data.y, weights_of(weights, 120))

@@ -11,7 +11,8 @@ import pytest
 
 from ensemble_gpu import AdaBoostClassifier
 from tests.datasets import random_data
-from tests.places import DEVICE, Place
+from tests.places import DEVICE, PLACES, Place
+from tests.products import every_pair
 
 DATA = random_data(n=120)
 WHOLE = np.clip(np.round(DATA.X * 2), -60, 60)  # whole numbers that int8 and float16 hold
@@ -154,9 +155,15 @@ def test_a_class_without_weight_is_not_a_class():
     np.testing.assert_array_equal(estimator.classes_, [0, 1])
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("variant", ["real", "discrete"])
+@pytest.mark.slow
+@every_pair(
+    "place, dtype, n_classes, variant",
+    PLACES,
+    ["float32", "float64"],
+    [2, 4],
+    ["real", "discrete"],
+    ids=str,
+)
 def test_outputs_are_in_the_namespace_device_and_dtype_of_x(
     place: Place, dtype, n_classes, variant
 ):

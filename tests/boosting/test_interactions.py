@@ -125,6 +125,7 @@ def test_stumps_have_nothing_to_forbid():
     assert model.set_params(interaction_cst="no_interactions").fit(X, y).model_ == free
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [0, 2, 3])
 @pytest.mark.parametrize("cst", ["pairwise", [[0, 1, 2], [1, 2, 3]]], ids=str)
 def test_the_model_is_the_same_on_every_engine(cst, n_classes):
@@ -150,6 +151,7 @@ def test_the_model_is_the_same_on_every_engine(cst, n_classes):
         assert {strict.model_.fingerprint()} == prints
 
 
+@pytest.mark.slow
 def test_large_nodes_and_threads_find_the_same_trees():
     """Nodes that take over sums of their parents stand beside nodes that may not test all."""
     rng = np.random.default_rng(0)
@@ -175,6 +177,7 @@ def test_large_nodes_and_threads_find_the_same_trees():
     assert all(any(path <= own for own in sets) for path in paths(fits[0].model_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cst", ["no_interactions", [{0, 1}, {2, 3}], "pairwise"], ids=str)
 def test_scikit_learn_finds_the_same_functions(cst):
     """No noise, few values: both grow the trees that the constraint leaves, to their gains."""

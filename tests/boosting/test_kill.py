@@ -12,6 +12,7 @@ FAST = "trees, rows and features drawn"
 LONG = ("rescale", "rebuild", "forest")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [FAST, *(pytest.param(n, marks=pytest.mark.long) for n in LONG)])
 def test_a_killed_fit_is_resumed(name, tmp_path):
     path = tmp_path / "run.safetensors"

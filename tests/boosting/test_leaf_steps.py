@@ -66,6 +66,7 @@ def loss_of(loss: Loss, y: np.ndarray, F: np.ndarray, w: np.ndarray) -> float:
 # --- the step of a leaf is its best constant -----------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(("weighted", "equal_values"), list(product([False, True], repeat=2)))
@@ -275,6 +276,7 @@ CASES: list[tuple[Any, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "params"), CASES, ids=str)
 @pytest.mark.parametrize("n", [200, 21_000])
 def test_engines_and_threads_agree_on_the_model(loss, params, n):
@@ -308,6 +310,7 @@ def test_whole_weights_are_repetitions_of_rows():
         np.testing.assert_array_equal(weighed.predict(data.X), repeated.predict(data.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "theirs"),
     [(Absolute(), {"loss": "absolute_error"}),

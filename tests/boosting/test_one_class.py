@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import random_data
 from tests.estimators.checks import assert_checks_pass
+from tests.products import every_pair
 
 ROUNDS = 40
 
@@ -25,13 +26,11 @@ def class_of(values: np.ndarray) -> np.ndarray:
     return speaks.argmax(axis=1)
 
 
-def test_the_checks_of_scikit_learn_pass():
-    assert_checks_pass(AdaBoostClassifier(n_estimators=30, multiclass="single"))
+def test_the_checks_of_scikit_learn_for_models_pass():
+    assert_checks_pass(AdaBoostClassifier(n_estimators=30, multiclass="single"), others=False)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
-@pytest.mark.parametrize("missing", ["abstain", "learn"])
-@pytest.mark.parametrize("variant", ["real", "gentle"])
+@every_pair("variant, missing, weighted", ["real", "gentle"], ["abstain", "learn"], [False, True])
 def test_the_stumps_of_a_class_are_those_of_the_class_against_the_rest(variant, missing, weighted):
     data = random_data(4)
     weights = np.linspace(0.5, 2.0, len(data.y)) if weighted else None
@@ -69,6 +68,7 @@ def test_the_training_loss_is_the_mean_of_exp_of_minus_the_margins():
     assert (np.diff(clf.history_.training) < 0.0).all()
 
 
+@pytest.mark.slow
 def test_the_model_is_the_same_on_every_engine_and_number_of_threads():
     data = random_data(4)
     expected = single(n_jobs=1).fit(data.X, data.y).model_

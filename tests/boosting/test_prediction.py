@@ -75,6 +75,7 @@ def assert_agreement(estimator: AdaBoostClassifier, X: np.ndarray) -> None:
     assert proba.dtype == F.dtype == log_proba.dtype == X.dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
 @given(X=inputs)
 def test_predict_is_the_argmax_of_proba_and_margin_on_every_input(case, X):

@@ -71,6 +71,7 @@ def test_defaults_are_those_that_the_documentation_names():
         assert said in text, said
 
 
+@pytest.mark.slow
 def test_the_example_ranks_by_queries_and_by_pairs(capsys):
     example.main(n_queries=40, n_rounds=20)
     told = capsys.readouterr().out

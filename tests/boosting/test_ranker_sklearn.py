@@ -35,6 +35,7 @@ class OneQuery(BoostingRanker):
         return super().score(X, y, np.zeros(len(y), dtype=int), sample_weight)
 
 
+@pytest.mark.slow
 def test_the_checks_of_scikit_learn_pass_for_rows_of_one_query():
     assert_checks_pass(OneQuery(n_estimators=5))
 

@@ -99,6 +99,7 @@ def given(kind: Any) -> tuple[np.ndarray, np.ndarray]:
     return X, labels if kind is BoostingClassifier else y
 
 
+@pytest.mark.slow
 @EACH
 def test_by_default_trees_are_grown_that_rows_leaves_and_features_hold_back(kind, spelled):
     X, y = given(kind)
@@ -145,6 +146,7 @@ def test_fits_are_the_same_each_time_and_on_every_engine_by_default(kind, spelle
     assert len(fresh) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("params", "rate"),
     [
@@ -232,6 +234,7 @@ def test_messages_say_that_nothing_need_be_given(name, value, message):
         BoostingRegressor(**{name: value}).fit(X, y)
 
 
+@pytest.mark.slow
 def test_rounds_and_early_stopping_by_default_depend_on_the_rows():
     X, y, _ = table(AUTO_ROWS)
     few = BoostingRegressor(max_depth=2, learning_rate=1.0).fit(X[1:], y[1:])

@@ -12,6 +12,7 @@ from tests.boosters import plain
 from tests.boosting.replaying import FITS, FOREIGN, plans, problem, whole_and_resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
 @pytest.mark.parametrize("name", FITS)
 def test_replayed_rounds_leave_the_state_that_the_run_had(name, engine):

@@ -14,6 +14,7 @@ from ensemble_gpu.boosting.rescale import Rescale
 from ensemble_gpu.boosting.rescale_rounds import RescaleRounds
 from ensemble_gpu.kernels.cpu.weights import CpuHistograms
 from tests.boosting.replaying import plans
+from tests.products import every_pair
 
 VARIANTS = ["real", "discrete", "gentle"]
 
@@ -51,11 +52,14 @@ def assert_same_fit(found: AdaBoostClassifier, expected: AdaBoostClassifier) -> 
     np.testing.assert_array_equal(found.errors_, expected.errors_)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("missing", [None, "abstain", "learn"])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("variant", VARIANTS)
+@every_pair(
+    "variant, n_classes, missing, weighted, n_jobs",
+    VARIANTS,
+    [2, 4],
+    [None, "abstain", "learn"],
+    [False, True],
+    [1, 2],
+)
 def test_blocks_and_single_steps_give_the_same_fit(
     monkeypatch, variant, n_classes, missing, weighted, n_jobs
 ):

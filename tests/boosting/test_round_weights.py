@@ -80,6 +80,7 @@ def test_abstaining_rows_are_in_the_weights_of_a_discrete_round(engine):
     assert W0[0] > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("variant", ["real", "discrete", "gentle"])
 def test_the_bound_is_above_the_training_error_also_where_rows_abstain(variant, n_classes):
@@ -99,6 +100,7 @@ def test_samme_with_abstaining_rows_has_no_bound_and_says_so():
         training_error_bound(clf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_samme_reports_the_loss_that_it_lowers(missing):
     X, y = load_digits(return_X_y=True)

@@ -53,6 +53,7 @@ CHECKED = [
 ]
 
 
+@pytest.mark.slow
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator, first):
     assert_checks_pass(estimator, LIGHT_ROWS, others=first)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_hastie_10_2
@@ -11,6 +9,8 @@ from sklearn.datasets import make_hastie_10_2
 from ensemble_gpu import AdaBoostClassifier
 from tests.boosting.brute_force import BruteForce
 from tests.datasets import Data, fit, random_data
+from tests.places import ENGINES
+from tests.products import every_pair
 
 VARIANTS = ["real", "discrete", "gentle"]
 SIDE = {0: "left", 1: "right", 2: "abstain"}
@@ -29,9 +29,11 @@ def assert_same_rounds(found: AdaBoostClassifier, truth: BruteForce) -> None:
         assert rounds.alpha[t] == pytest.approx(stump.alpha, rel=1e-6)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("rate", [1.0, 0.3])
-@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 4])))
+@every_pair(
+    "engine, variant, n_classes, rate, weighted",
+    ENGINES, VARIANTS, [2, 4], [1.0, 0.3], [False, True],
+    indirect=["engine"],
+)  # fmt: skip
 def test_stumps_and_alphas_are_those_of_brute_force(engine, variant, n_classes, rate, weighted):
     data = random_data(n_classes, n=50, p=3, seed=11)
     weights = np.random.default_rng(12).uniform(0.2, 3.0, size=50) if weighted else None
@@ -44,8 +46,11 @@ def test_stumps_and_alphas_are_those_of_brute_force(engine, variant, n_classes, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", ["abstain", "learn"])
-@pytest.mark.parametrize(("variant", "n_classes"), list(product(VARIANTS, [2, 4])))
+@every_pair(
+    "engine, variant, n_classes, missing",
+    ENGINES, VARIANTS, [2, 4], ["abstain", "learn"],
+    indirect=["engine"],
+)  # fmt: skip
 def test_missing_values_are_treated_as_by_brute_force(engine, variant, n_classes, missing):
     data = random_data(n_classes, n=50, p=3, seed=13).with_missing(0.25)
     truth = BruteForce(variant, 12, missing=missing).fit(data.X, data.y)
@@ -57,7 +62,7 @@ def test_missing_values_are_treated_as_by_brute_force(engine, variant, n_classes
             assert SIDE[found.model_.rounds.missing_leaf[t]] == stump.missing
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_brute_force_agrees_on_more_random_data(seed):
     data = random_data(n=40, p=4, seed=100 + seed)
@@ -79,6 +84,7 @@ def test_a_row_of_weight_three_equals_three_rows():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "published", "margin"), [("real", 5.8, 1.0), ("discrete", 12.0, 2.0)]
 )
@@ -91,9 +97,7 @@ def test_ten_dimensional_gaussian_gives_the_published_error(variant, published, 
     assert abs(np.mean(errors) - published) < margin, errors
 
 
-@pytest.mark.parametrize("rate", [1.0, 0.5])
-@pytest.mark.parametrize("missing", ["abstain", "learn"])
-@pytest.mark.parametrize("variant", ["real", "gentle"])
+@every_pair("variant, missing, rate", ["real", "gentle"], ["abstain", "learn"], [1.0, 0.5])
 def test_product_of_z_is_the_mean_exponential_loss_and_bounds_the_error(variant, missing, rate):
     data = random_data(n=400).with_missing()
     found = fit(data, variant=variant, n_estimators=100, missing=missing, learning_rate=rate)

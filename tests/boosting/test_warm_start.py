@@ -16,6 +16,7 @@ from ensemble_gpu.boosting.rebuild import Rebuild
 from tests.boosters import plain
 from tests.boosting.replaying import FITS, FOREIGN, problem
 from tests.places import Place
+from tests.products import every_pair
 
 X, Y = problem(2)
 NUMBERS = problem(0)[1]
@@ -40,9 +41,8 @@ def assert_same(whole: Any, parts: Any) -> None:
     np.testing.assert_array_equal(parts.feature_importances_, whole.feature_importances_)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.slow
+@every_pair("name, engine, weighted", FITS, ["cpu", "reference"], [False, True])
 def test_two_fits_are_one_run(name, engine, weighted):
     estimator, n_classes = FITS[name]
     data = problem(n_classes)
@@ -52,6 +52,7 @@ def test_two_fits_are_one_run(name, engine, weighted):
     assert_same(whole, parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_validation_rows_are_watched_from_the_first_round(name):
     estimator, n_classes = FITS[name]

@@ -68,6 +68,7 @@ def test_the_model_is_that_of_python(trained, frame):
     assert found.classes_.tolist() == ["benign", "malignant"]
 
 
+@pytest.mark.slow
 def test_several_files_cross_validation_and_results(folder, trained, capsys):
     out, page = folder / "parts.safetensors", folder / "report.html"
     arguments = ["--label", "y", "--model", "adaboost", "--rounds", str(ROUNDS), "--ignore", "id"]
@@ -167,6 +168,7 @@ def test_export_goes_by_the_ending(folder, trained, capsys):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pyarrow", "csv"])
 def test_the_model_is_the_same_without_polars(library, folder, trained, monkeypatch, capsys):
     missing = {"polars"} if library == "pyarrow" else {"polars", "pyarrow"}
@@ -328,6 +330,7 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert not (folder / "m.pickle").exists()
 
 
+@pytest.mark.slow
 def test_standard_input_and_output_are_pipes(folder, trained, frame):
     """Two real processes: a model to a pipe, and predictions of rows from a pipe."""
 

@@ -59,6 +59,7 @@ def test_demo_reports_and_draws(tmp_path, capsys):
         assert "array-api-strict, device1  reference" in text
 
 
+@pytest.mark.slow
 def test_demo_fails_where_models_differ(capsys, monkeypatch):
     class Wrong:
         """Threads that change the data: what a race would look like."""

@@ -345,6 +345,7 @@ REFERENCE = selftest.Target("reference", np.asarray, "reference", forced=True)
 TINY = selftest.Sizes(rows=60, features=3, classes=4, rounds=4, long_rounds=6, timed=(80, 3, 3))
 
 
+@pytest.mark.slow
 def test_the_selftest_passes_on_another_engine():
     outcomes = [*selftest.check_kernels(REFERENCE, TINY), *selftest.check_fits(REFERENCE, TINY)]
     assert [o.failure for o in outcomes] == [None] * len(outcomes)

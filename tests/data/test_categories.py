@@ -227,6 +227,7 @@ def test_a_frame_with_too_few_columns_is_left_to_the_checks_of_X():
     assert number(frame, {3: ["u"]}) is frame
 
 
+@pytest.mark.slow
 def test_an_array_needs_no_frame_library():
     code = (
         "import sys, numpy as np\n"
@@ -428,6 +429,7 @@ def test_decoding_gives_back_what_was_known_and_nan_for_the_rest(known, rows, un
             assert np.isnan(code)
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.text(max_size=3)), min_size=1, max_size=30))
 def test_codes_of_labels_decode_to_the_labels_in_every_frame(column):
     for frame in (

@@ -29,7 +29,8 @@ from ensemble_gpu.trees.build import grow_tree, to_forest
 from ensemble_gpu.trees.statistics import real_statistics
 from tests.boosters import plain
 from tests.datasets import random_data
-from tests.places import STRICT
+from tests.places import ENGINES, STRICT
+from tests.products import every_pair
 
 ROUNDS = 20
 
@@ -67,8 +68,7 @@ def test_two_adaboosts_of_one_binned_matrix_are_those_of_two_fits(engine, n_clas
         assert boosted(plan) == alone.model_
 
 
-@pytest.mark.parametrize("depth", [1, 3])
-@pytest.mark.parametrize("loss", [Squared(), Absolute()], ids=["squared", "absolute"])
+@every_pair("engine, loss, depth", ENGINES, [Squared(), Absolute()], [1, 3], indirect=["engine"])
 def test_two_descents_of_one_binned_matrix_are_those_of_two_fits(engine, loss, depth):
     data = random_data().with_missing()
     y = data.X[:, 0] + data.y

@@ -199,6 +199,7 @@ def ensembles():
     return tree, bag, forest
 
 
+@pytest.mark.slow
 def test_bagging_keeps_the_bias_and_lowers_the_variance(ensembles):
     tree, bag, _ = ensembles
     assert bag.variance[0] < 0.7 * tree.variance[0]

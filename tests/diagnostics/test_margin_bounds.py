@@ -148,6 +148,7 @@ def test_the_bound_for_new_rows_is_the_sum_of_its_terms(discrete, rows):
     assert generalisation_bound(discrete, X, y).vacuous
 
 
+@pytest.mark.slow
 def test_the_bound_for_new_rows_holds_on_new_rows():
     """Of 30 samples none is above it: the true error is estimated on 20,000 rows."""
     rng = np.random.default_rng(2)

@@ -97,6 +97,7 @@ def test_margins_at_a_round_are_those_of_a_shorter_fit(rows):
     np.testing.assert_array_equal(at[1], margins(model, X, y))
 
 
+@pytest.mark.slow
 def test_margins_take_labels_of_any_kind_and_any_namespace(two_classes):
     xp = pytest.importorskip("array_api_strict")
     X, y = two_classes

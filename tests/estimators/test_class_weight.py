@@ -21,6 +21,7 @@ from ensemble_gpu import (
 from tests.boosters import plain
 from tests.datasets import random_data
 from tests.places import Place
+from tests.products import every_pair
 
 DATA = random_data(3, n=150, seed=5)
 Y = np.where(DATA.y == 2, 2, np.where(np.arange(150) % 5 == 0, DATA.y, 0))  # few of class 1
@@ -57,10 +58,15 @@ def assert_same(found: Any, expected: Any, X: Any, host: Any = np.asarray) -> No
     np.testing.assert_array_equal(host(found.predict_proba(X)), host(expected.predict_proba(X)))
 
 
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 2: 3.25}], ids=str)
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weights):
+@every_pair(
+    "name, class_weight, weighted",
+    ESTIMATORS,
+    ["balanced", {0: 0.5, 2: 3.25}],
+    [False, True],
+    ids=str,
+)
+def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weighted):
+    weights = WEIGHTS if weighted else None
     if class_weight == "balanced":
         factors = compute_class_weight("balanced", classes=np.arange(3), y=Y)
     else:
@@ -72,6 +78,7 @@ def test_a_fit_with_class_weights_is_that_with_products(name, class_weight, weig
     assert not np.array_equal(found.predict_proba(DATA.X), without.predict_proba(DATA.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "bagging without weights"])
 def test_class_weights_are_the_same_where_x_lives(place: Place, name):
     X, y, w = place.put(DATA.X), place.put(Y), place.put(WEIGHTS)
@@ -146,6 +153,7 @@ def test_two_classes_must_have_weight(name):
         fitted(name, DATA.X, Y, class_weight={0: 0, 1: 0})
 
 
+@pytest.mark.slow
 def test_out_of_bag_scores_count_rows_by_sample_weight_alone():
     params = {"n_estimators": 40, "oob_score": True, "random_state": 0}
     bagging = BaggingClassifier(**params, class_weight={0: 9.5}).fit(DATA.X, Y)

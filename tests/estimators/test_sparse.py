@@ -86,6 +86,7 @@ FORMATS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_sparse_matrix_gives_the_model_and_predictions_of_the_dense_one(name, engine):
     X = matrix()
@@ -100,6 +101,7 @@ def test_a_sparse_matrix_gives_the_model_and_predictions_of_the_dense_one(name, 
     assert found.n_features_in_ == P
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bool"])
 def test_every_format_and_type_is_taken_and_left_as_it_was(form, dtype):
@@ -176,6 +178,7 @@ def test_held_out_rows_are_those_of_the_dense_matrix():
     np.testing.assert_array_equal(estimator.fit(sparse.csr_array(X), y).validation_loss_, expected)
 
 
+@pytest.mark.slow
 def test_predictions_out_of_bag_staged_and_of_leaves_are_those_of_the_dense_matrix():
     X = matrix()
     given = sparse.csr_matrix(X)

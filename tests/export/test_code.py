@@ -59,6 +59,7 @@ def run_c(function, X: np.ndarray, width: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_c_has_the_bits_of_the_model(name, library):
     X, scores, _ = expected(name)

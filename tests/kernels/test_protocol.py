@@ -233,6 +233,7 @@ def test_splits_of_the_cpu_engine_equal_the_reference(problem, learn):
         np.testing.assert_array_equal(found.sums.sum(axis=1), a.sums[:, 0].sum(axis=1))
 
 
+@pytest.mark.slow
 @given(problems, st.data())
 def test_rescale_multiplies_the_touched_rows_and_keeps_the_sums_in_step(problem, data):
     a, b = cpu(problem), reference(problem)

@@ -166,6 +166,7 @@ def assert_splits(problem: Problem, splits: Any, nodes: dict[int, np.ndarray], f
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @given(problem=problems(), drawn=st.booleans())
 def test_splits_and_rows_of_two_levels_are_those_of_all_cuts(engine, problem, drawn):

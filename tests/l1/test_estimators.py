@@ -37,7 +37,10 @@ HOLES = np.where(RNG.random(X.shape) < 0.1, np.nan, X)
 SIGNS = np.where(X > 0.0, 1.0, -1.0)
 
 
+@pytest.mark.slow
 @each_setting([
+    L1BoostingClassifier(radii=[4.0], n_folds=2),
+    L1BoostingRegressor(radii=[4.0], n_folds=2),
     L1BoostingClassifier(radii=[1.0, 4.0], n_folds=2),
     L1BoostingRegressor(radii=[1.0, 4.0], n_folds=2),
     L1BoostingClassifier("squared", alpha=0.02),
@@ -208,6 +211,7 @@ def test_constants_and_equal_columns_are_no_obstacle():
     assert twice.loss_[-1] == pytest.approx(one.loss_[-1], abs=1e-8)
 
 
+@pytest.mark.slow
 def test_wrong_second_derivatives_cost_rounds_but_not_the_minimum(monkeypatch):
     sharp = L1BoostingClassifier(radius=2.0, tol=1e-8).fit(X, Y)
     for factor in (0.05, 20.0):

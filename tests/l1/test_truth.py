@@ -156,6 +156,7 @@ def test_the_minimum_falls_with_the_radius_and_is_convex_in_it():
     assert (penalties >= -slope[1:] - 1e-9).all()
 
 
+@pytest.mark.slow
 def test_beyond_the_norm_of_least_squares_nothing_is_penalised():
     ours = made("regression", radius=1e4, tol=1e-8)
     A = np.column_stack([np.ones(N), stumps(X)])

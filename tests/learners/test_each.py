@@ -24,6 +24,7 @@ from tests.boosting.replaying import problem
 from tests.datasets import random_data
 from tests.libraries import Torch
 from tests.places import DEVICE
+from tests.products import every_pair
 
 ROUNDS = 5
 
@@ -66,9 +67,7 @@ def best_stump(X: np.ndarray, S: np.ndarray, H: np.ndarray) -> tuple[int, float,
     return found
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
-@pytest.mark.parametrize("n_classes", [3, 5])
-@pytest.mark.parametrize("weighted", [False, True])
+@every_pair("engine, n_classes, weighted", ["cpu", "reference"], [3, 5], [False, True])
 def test_stumps_are_those_of_plain_numpy(engine, n_classes, weighted):
     X, y = problem(n_classes, n=90)
     w = np.random.default_rng(2).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
@@ -135,8 +134,16 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("weighted", [False, True])
+# with weights or without in turn
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "weighted"),
+    [
+        pytest.param(form, weighted, marks=() if weighted == number % 2 else pytest.mark.long)
+        for number, form in enumerate(FORMS)
+        for weighted in (False, True)
+    ],
+)
 def test_the_model_is_the_same_on_every_engine_thread_and_order(form, weighted):
     X, y = problem(4)
     w = np.random.default_rng(1).uniform(0.1, 2.0, len(y)) if weighted else np.ones(len(y))
@@ -248,12 +255,13 @@ def test_an_offset_is_trained_on_top_of(form):
 # --- every loss, every step ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [{}, {"max_depth": 2}], ids=["stumps", "trees"])
-@pytest.mark.parametrize("step", ["newton", "line_search", "constant"])
-@pytest.mark.parametrize("loss", CLASSIFICATION)
+# the hinge has no second derivative
+@every_pair(
+    "loss, step, size",
+    CLASSIFICATION, ["newton", "line_search", "constant"], [{}, {"max_depth": 2}],
+    makes_sense=lambda loss, step, _: (loss, step) != ("hinge", "newton"),
+)  # fmt: skip
 def test_every_loss_falls_with_every_step(loss, step, size):
-    if step == "newton" and loss == "hinge":
-        pytest.skip("no second derivative")
     X, y = problem(4)
     seen: list[Any] = []
     each(

@@ -308,8 +308,8 @@ def test_validation_rows_follow_the_rounds():
     ],
     ids=["half-spaces", "balls", "boxes"],
 )
-def test_scikit_learns_checks_pass(estimator):
-    assert_checks_pass(estimator, LIGHT_ROWS)
+def test_scikit_learns_checks_for_models_pass(estimator):
+    assert_checks_pass(estimator, LIGHT_ROWS, others=False)
 
 
 @pytest.mark.parametrize(

@@ -306,6 +306,7 @@ def test_a_fit_is_continued():
     assert part.set_params(n_estimators=12).fit(G, y).model_ == whole.model_
 
 
+@pytest.mark.slow
 def test_scikit_learns_checks_pass():
     pool = Pool([first_sign, last_sign, yes], signed=True)
     assert_checks_pass(boosted(pool, n_estimators=3))

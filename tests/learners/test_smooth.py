@@ -60,6 +60,7 @@ def test_ridge_takes_the_weights_of_the_rows():
     np.testing.assert_allclose(ours.predict(Q), mean + ours.alphas_[0] * h, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [Neighbours(7), Neighbours(7, standardise=True), Ridge()], ids=str)
 def test_steps_of_one_are_powers_of_the_residual_matrix(make):
     """L2Boost: F_k = (I - (I - S)^k) y; S from fits to unit vectors."""

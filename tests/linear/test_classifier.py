@@ -95,6 +95,7 @@ def test_large_penalties_leave_the_best_constant(loss):
         np.testing.assert_allclose(ours.coef_, 0.0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "truncated_squared"])
 def test_a_path_by_warm_starts_is_the_fits_one_by_one(loss):
     penalties = [30.0, 10.0, 3.0, 1.0]

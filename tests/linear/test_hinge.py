@@ -45,6 +45,7 @@ def test_with_an_l2_norm_it_is_a_support_vector_machine(C):
     assert risk(ours.coef_[0], ours.intercept_[0], l2=0.5 / C) <= least * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("l1", [1.0, 10.0])
 def test_with_an_l1_norm_it_is_near_the_linear_programme(l1):
     n, p = X.shape
@@ -64,6 +65,7 @@ def test_each_class_is_told_from_the_rest_and_weights_count():
         np.testing.assert_allclose(every.coef_[k], alone.coef_[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_another_device_gives_the_same_fit():
     here, there = (
         LinearClassifier("hinge").fit(place(X[:50]), place(LABELS[2][:50]))

@@ -21,6 +21,7 @@ from tests.losses.cases import ALL, CUSTOM, MARGINS, some_targets
 each_loss = pytest.mark.parametrize("loss", [*ALL, CUSTOM], ids=lambda loss: loss.name)
 
 
+@pytest.mark.slow
 @each_loss
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 def test_best_constant_has_the_least_mean_loss(loss, weighted):

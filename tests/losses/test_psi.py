@@ -129,6 +129,7 @@ def noise_constants(p: np.ndarray, eta: np.ndarray, beta: float) -> np.ndarray:
     return (below / distance**beta).max(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["exponential", "hinge", "squared"])
 @pytest.mark.parametrize("beta", [0.0, 1.0, 3.0])
 def test_bounds_under_the_noise_condition_hold_and_are_never_above_the_others(loss, beta):

@@ -71,6 +71,7 @@ def test_leave_one_out_is_a_fit_without_the_row():
         np.testing.assert_array_equal(labels[:, i], vote[:, 0])
 
 
+@pytest.mark.slow
 def test_the_smoother_has_the_trace_n_over_k():
     for k in (1, 4, 10):
         each = [NeighboursRegressor(k).fit(X, unit).predict(X) for unit in np.eye(120)]

@@ -134,6 +134,7 @@ def test_models_of_stumps_are_the_columns_times_their_coefficients(intercept):
         assert model.n_features == 4
 
 
+@pytest.mark.slow
 def test_tied_and_equal_columns_satisfy_kkt():
     H = hadamard(8).astype(float)[:, 1:]
     for y in (H.sum(axis=1), H[:, 0] + H[:, 1], H @ [1, 1, -1, 2, 2, 0, 0]):

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from ensemble_gpu import regularization_path
 from ensemble_gpu.learners import Pool
 from ensemble_gpu.paths import regularization
+from tests.products import every_pair
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -72,9 +73,7 @@ def assert_optimal(path, x, y, w, rng, *, free):
         assert ours == pytest.approx(programme(path, y, w, free=free, alpha=alpha), abs=1e-9)
 
 
-@pytest.mark.parametrize("intercept", ["free", "zero"])
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("dictionary", ["stumps", "features"])
+@every_pair("dictionary, loss, intercept", ["stumps", "features"], LOSSES, ["free", "zero"])
 def test_points_are_those_of_a_linear_programme(dictionary, loss, intercept):
     """All thresholds of 40 rows: more columns than rows, and residuals that tie in hundreds."""
     for weights in (None, W):
@@ -86,6 +85,7 @@ def test_points_are_those_of_a_linear_programme(dictionary, loss, intercept):
         assert_optimal(path, X, Y, w, np.random.default_rng(1), free=intercept == "free")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_ties_and_equal_columns_are_no_circle(loss):
     for seed in range(12):

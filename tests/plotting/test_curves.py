@@ -64,6 +64,7 @@ def test_learning_curve_draws_on_the_axes_given(three):
     figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["two", "three"])
 def test_margins_are_drawn_as_distribution_functions(which, request):
     model, X, y = request.getfixturevalue(which)
@@ -79,6 +80,7 @@ def test_margins_are_drawn_as_distribution_functions(which, request):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_shape_functions_draw_the_tables_of_the_most_important_features(two):
     model, X, _ = two
     figure = plotting.plot_shape_functions(model, n_features=4, X=X)
@@ -162,6 +164,7 @@ def test_the_history_is_drawn_with_its_best_round(watched, how):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_every_metric_of_every_set_is_drawn():
     X, y = load_breast_cancer(return_X_y=True)
     model = BoostingClassifier(n_estimators=30, metric=["roc_auc", "loss"])
@@ -209,6 +212,7 @@ def test_an_empty_history_says_how_to_fill_it(two):
     assert not plt.get_fignums()  # no empty picture is left behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_shape_functions_of_a_regressor_are_its_tables(loss):
     X, y = load_diabetes(return_X_y=True)

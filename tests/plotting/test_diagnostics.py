@@ -33,6 +33,7 @@ def fit():
     return AdaBoostClassifier(variant="discrete", n_estimators=30).fit(X, y), X, y
 
 
+@pytest.mark.slow
 def test_a_report_is_drawn_with_errors_bounds_and_edges(fit):
     found = report(*fit)
     _, own = plt.subplots()
@@ -65,6 +66,7 @@ def test_margins_are_drawn_by_round(fit):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 def test_bias_and_variance_are_stacked_below_the_error():
     X = np.linspace(-1.0, 1.0, 50)[:, None]
 

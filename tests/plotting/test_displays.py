@@ -20,10 +20,14 @@ matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
 
 DATA = random_data()
-MODELS = {
-    "boosting": AdaBoostClassifier(n_estimators=10, calibrate=False).fit(DATA.X, DATA.y),
-    "linear": LogisticRegression().fit(np.nan_to_num(DATA.X), DATA.y),
-}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {
+        "boosting": AdaBoostClassifier(n_estimators=10, calibrate=False).fit(DATA.X, DATA.y),
+        "linear": LogisticRegression().fit(np.nan_to_num(DATA.X), DATA.y),
+    }
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +40,11 @@ def lines(ax) -> dict:
     return {line.get_label().split(" (")[0]: line for line in ax.get_lines()}
 
 
-def test_several_roc_curves_are_in_one_picture_with_their_areas():
-    found = RocDisplay.from_estimator(MODELS, DATA.X, DATA.y)
+def test_several_roc_curves_are_in_one_picture_with_their_areas(models):
+    found = RocDisplay.from_estimator(models, DATA.X, DATA.y)
     drawn = lines(found.ax_)
-    assert set(drawn) == {"chance", *MODELS}
-    for name, model in MODELS.items():
+    assert set(drawn) == {"chance", *models}
+    for name, model in models.items():
         scores = model.decision_function(DATA.X)
         assert found.areas[name] == metrics.roc_auc(DATA.y, scores)
         curve = metrics.roc_curve(DATA.y, scores)
@@ -49,8 +53,8 @@ def test_several_roc_curves_are_in_one_picture_with_their_areas():
         assert f"{found.areas[name]:.4f}" in drawn[name].get_label()
 
 
-def test_precision_and_recall_have_the_share_of_positives_as_chance():
-    scores = MODELS["boosting"].decision_function(DATA.X)
+def test_precision_and_recall_have_the_share_of_positives_as_chance(models):
+    scores = models["boosting"].decision_function(DATA.X)
     found = PrecisionRecallDisplay.from_predictions(DATA.y, scores, name="mine")
     assert found.share == pytest.approx(np.mean(DATA.y == np.unique(DATA.y)[1]))
     assert found.averages == {"mine": metrics.average_precision(DATA.y, scores)}
@@ -60,26 +64,26 @@ def test_precision_and_recall_have_the_share_of_positives_as_chance():
     assert set(drawn["chance"].get_ydata()) == {found.share}
 
 
-def test_calibration_draws_the_bins():
-    found = CalibrationDisplay.from_estimator(MODELS, DATA.X, DATA.y, n_bins=5)
-    for name, model in MODELS.items():
+def test_calibration_draws_the_bins(models):
+    found = CalibrationDisplay.from_estimator(models, DATA.X, DATA.y, n_bins=5)
+    for name, model in models.items():
         p = model.predict_proba(DATA.X)
         curve = metrics.calibration_curve(DATA.y, p, n_bins=5)
         np.testing.assert_array_equal(lines(found.ax_)[name].get_ydata(), curve.observed)
 
 
-def test_confusion_has_a_panel_a_classifier_and_shows_counts():
-    found = ConfusionDisplay.from_estimator(MODELS, DATA.X, DATA.y)
+def test_confusion_has_a_panel_a_classifier_and_shows_counts(models):
+    found = ConfusionDisplay.from_estimator(models, DATA.X, DATA.y)
     assert len(found.ax_) == 2
-    for ax, (name, model) in zip(found.ax_, MODELS.items(), strict=True):
+    for ax, (name, model) in zip(found.ax_, models.items(), strict=True):
         table = metrics.confusion_matrix(DATA.y, model.predict(DATA.X))
         np.testing.assert_array_equal(found.tables[name], table)
         shown = [text.get_text().split("\n")[0] for text in ax.texts]
         assert shown == [f"{value:,}" for value in table.ravel()]
 
 
-def test_arrays_of_a_device_are_drawn_on_given_axes():
-    model = MODELS["boosting"]
+def test_arrays_of_a_device_are_drawn_on_given_axes(models):
+    model = models["boosting"]
     ax = matplotlib.pyplot.subplots()[1]
     found = RocDisplay.from_estimator(model, DEVICE.put(DATA.X), DEVICE.put(DATA.y), ax=ax)
     assert found.ax_ is ax
@@ -88,8 +92,8 @@ def test_arrays_of_a_device_are_drawn_on_given_axes():
     ConfusionDisplay.from_estimator(model, DEVICE.put(DATA.X), DEVICE.put(DATA.y))
 
 
-def test_bad_input_is_named():
-    scores = MODELS["boosting"].decision_function(DATA.X)
+def test_bad_input_is_named(models):
+    scores = models["boosting"].decision_function(DATA.X)
     with pytest.raises(ValueError, match="dict of classifiers or predictions must not be empty"):
         RocDisplay.from_predictions(DATA.y, {})
     with pytest.raises(ValueError, match="name is for a single classifier"):
@@ -97,4 +101,4 @@ def test_bad_input_is_named():
     with pytest.raises(TypeError, match="must have decision_function or predict_proba"):
         RocDisplay.from_estimator(object(), DATA.X, DATA.y)
     with pytest.raises(ValueError, match="ax must hold 2 axes"):
-        ConfusionDisplay.from_estimator(MODELS, DATA.X, DATA.y, ax=matplotlib.pyplot.subplots()[1])
+        ConfusionDisplay.from_estimator(models, DATA.X, DATA.y, ax=matplotlib.pyplot.subplots()[1])

@@ -39,6 +39,7 @@ def test_losses_are_drawn_against_the_margin():
         plot_losses([Squared()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "function", "dashed"),
     [(plot_risks, optimal_risk, wrong_side_risk), (plot_psi, psi, psi_tilde),

@@ -56,6 +56,7 @@ def test_classes_are_drawn_in_their_colours(two):
     ax.figure.canvas.draw()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["score", "probability"])
 def test_scores_and_probabilities_are_drawn_with_their_boundary(two, what):
     model, X, _ = two

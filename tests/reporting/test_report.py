@@ -93,6 +93,7 @@ def test_hostile_names_are_text(tmp_path):
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.slow
 def test_reports_of_several_classes(tmp_path):
     X, y = load_wine(return_X_y=True, as_frame=True)
     for model in (
@@ -106,6 +107,7 @@ def test_reports_of_several_classes(tmp_path):
         assert "Worst rows" in page.said
 
 
+@pytest.mark.slow
 def test_reports_of_numbers_categories_and_missing_values(tmp_path):
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     X["sex"] = X["sex"].map({1.0: "one", 2.0: "two"}).astype("category")

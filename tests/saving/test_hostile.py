@@ -258,6 +258,7 @@ def test_memory_is_a_small_multiple_of_the_header(text):
     assert peak(lambda: from_bytes(data)) < MULTIPLE * len(data)
 
 
+@pytest.mark.slow
 def test_memory_of_an_object_is_a_small_multiple_of_the_header(stumps):
     for value in ([[]] * 50_000, [{"type": "tuple", "items": []}] * 10_000, [0.5] * 50_000):
         data = edited(stumps, "fitted", "classes_", "items", value=value)
@@ -308,6 +309,7 @@ def test_deep_nesting_is_refused(stumps):
         from_bytes(edited(stumps, "params", "variant", value=value))
 
 
+@pytest.mark.slow
 def test_mutated_files_are_refused_or_predict():
     found = fuzz.run(1_200, seed=5)
     assert sum(found.values()) == 1_200

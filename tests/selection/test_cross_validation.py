@@ -122,6 +122,7 @@ def test_scores_are_scikit_learns_of_the_predictions_out_of_fold():
         assert found.scores["roc_auc"][b, at] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", WHERE)
 def test_scores_and_predictions_are_the_same_on_every_library(place):
     expected = cross_validate(ADA, X, Y, sample_weight=W, cv=3, rounds=[3, 12])

@@ -226,6 +226,7 @@ def test_tables_of_a_part_are_the_sum_of_the_others_or_what_is_left_of_all():
     assert len(common.partition) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "y"), [(ADA, Y), (L2, T), (RandomForestClassifier(3, random_state=1), Y)],
     ids=["AdaBoost", "L2Boost", "forest"],

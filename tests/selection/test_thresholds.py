@@ -72,6 +72,7 @@ def test_a_given_threshold_moves_the_predictions():
     np.testing.assert_array_equal(model.predict_proba(X)[:, 1], p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", WHERE)
 def test_a_rule_is_applied_to_predictions_out_of_fold(place):
     given = {"cost_fp": 5.0, "cost_fn": 1.0}

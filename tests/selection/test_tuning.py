@@ -22,6 +22,7 @@ from tests.selection.test_cross_validation import ADA, T, X, Y
 GRID = {"learning_rate": [0.3, 1.0], "max_bins": [8, 255]}
 
 
+@pytest.mark.slow
 def test_the_chosen_model_has_the_least_risk_and_is_fitted_to_all_rows():
     best = tune(ADA, X, Y, GRID, cv=3)
     lines = best.table_.rows
@@ -58,6 +59,7 @@ def test_one_standard_error_takes_the_fewest_rounds_within_it():
     assert fewer.n_estimators == within[0] + 1 < least.n_estimators
 
 
+@pytest.mark.slow
 def test_without_rounds_one_standard_error_takes_the_earliest_of_the_grid():
     grid = {"max_depth": [1, 2, 3, 4, 5]}
     given = {"cv": 5, "metric": "error"}
@@ -92,6 +94,7 @@ def test_a_rate_that_follows_from_the_rounds_stays_that_of_the_folds():
     assert best.early_stopping is False
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_same_on_a_device():
     expected = tune(ADA, X, Y, {"learning_rate": [0.5, 1.0]}, cv=2)
     found = tune(ADA, DEVICE.put(X), DEVICE.put(Y), {"learning_rate": [0.5, 1.0]}, cv=2)

@@ -202,6 +202,7 @@ def test_other_libraries_have_the_same_columns(library):
     np.testing.assert_allclose(library.host(predicted), fitted(Spline()).predict(X))
 
 
+@pytest.mark.slow
 def test_shapes_of_features_can_be_drawn():
     pytest.importorskip("matplotlib").use("Agg")
     import matplotlib.pyplot as plt
@@ -254,6 +255,7 @@ def test_what_cannot_be_is_said():
         fitted(Linear(), np.ones((2, 17_000)) * [[1.0], [2.0]], Y[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoother", [Linear(), Spline()])
 def test_the_checks_of_scikit_learn_pass(smoother):
     assert_checks_pass(L2BoostRegressor(smoother, componentwise=True, n_estimators=50))

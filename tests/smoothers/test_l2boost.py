@@ -29,6 +29,7 @@ from ensemble_gpu.smoothers import (
 from ensemble_gpu.smoothers.kernel import _exact, _low_rank, median_distance
 from ensemble_gpu.smoothers.protocol import SmootherRows
 from tests.estimators.checks import assert_checks_pass
+from tests.products import every_pair
 
 pytestmark = pytest.mark.filterwarnings("ignore:criterion=:sklearn.exceptions.ConvergenceWarning")
 
@@ -119,9 +120,9 @@ def operator(theirs, X, weights=None, center=False):
     return S - np.outer(np.ones(len(X)), w) / w.sum() if center else S
 
 
-@pytest.mark.parametrize("init", ["mean", "zero", "offset"])
-@pytest.mark.parametrize("weights", [None, W], ids=["plain", "weighted"])
-@pytest.mark.parametrize("name", ["kernel", "ridge", "spline"])
+@every_pair(
+    "name, weights, init", ["kernel", "ridge", "spline"], [None, W], ["mean", "zero", "offset"]
+)
 def test_degrees_of_freedom_are_the_trace(name, weights, init):
     ours, theirs = PAIRS[name]
     x = X[:, :1] if name == "spline" else X
@@ -448,6 +449,7 @@ def test_bad_input_is_named(smoother, given, error, says):
         fitted(smoother, **given)
 
 
+@pytest.mark.slow
 def test_bad_matrices_and_weights_are_named():
     S = operator(PAIRS["kernel"][1], X)
     with pytest.raises(ValueError, match="needs a symmetric matrix"):
@@ -473,6 +475,7 @@ def test_bad_matrices_and_weights_are_named():
         fitted(KernelRidge()).bias_variance(X, Y, -1.0)
 
 
+@pytest.mark.slow
 def test_the_checks_of_scikit_learn_pass():
     assert_checks_pass(L2BoostRegressor())
 

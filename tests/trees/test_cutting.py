@@ -35,6 +35,7 @@ def every_capacity(estimator: Any, X: Any, y: Any) -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_cut_tree_is_the_one_that_grows_with_the_limit(name):
     kind, params, data = SETTINGS[name]

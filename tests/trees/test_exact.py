@@ -11,6 +11,7 @@ from sklearn import tree as peers
 from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.products import every_pair
 from tests.trees.problems import integer_weights, overlapping, without_ties
 
 CLASSES = ["iris", "wine", "breast cancer", "digits", "twonorm", "ringnorm", "waveform"]
@@ -102,6 +103,7 @@ LIMITED += [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "criterion", "limit"), LIMITED)
 def test_every_node_has_the_rows_that_it_has_in_scikit_learn(name, criterion, limit):
     X, y = without_ties(name)
@@ -147,6 +149,7 @@ def test_the_pruning_path_is_that_of_scikit_learn(name, criterion):
     np.testing.assert_allclose(found.ccp_alphas, peer.ccp_alphas, rtol=1e-7, atol=scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["gini", "squared_error"])
 def test_an_alpha_of_the_path_leaves_the_tree_of_the_path(criterion):
     X, y = overlapping("iris" if criterion == "gini" else "diabetes")
@@ -246,9 +249,7 @@ WIDE: list[dict[str, Any]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("holes", [False, True])
-@pytest.mark.parametrize("params", WIDE, ids=str)
+@every_pair("params, holes, n_classes", WIDE, [False, True], [2, 3], ids=str)
 def test_many_codes_give_one_tree_on_both_engines(params, holes, n_classes):
     X, y, labels = many_values(5_000)
     if holes:
@@ -264,6 +265,7 @@ def test_many_codes_give_one_tree_on_both_engines(params, holes, n_classes):
         assert own.fit(X, target).model_ == alone
 
 
+@pytest.mark.slow
 def test_more_codes_than_16_bits_give_one_tree_on_both_engines():
     X, _, labels = many_values(70_000)
     own = DecisionTreeClassifier(max_bins=None, max_depth=3)

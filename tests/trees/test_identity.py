@@ -15,6 +15,7 @@ from ensemble_gpu.kernels.cpu.trees import grower, whole_grower
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.datasets import ADVERSARIAL, Data, random_data
 from tests.places import DEVICE, NARROW, Place
+from tests.products import every_pair
 
 TREE, FOREST = (
     {"class": DecisionTreeClassifier, "real": DecisionTreeRegressor},
@@ -65,7 +66,7 @@ FORESTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "balanced bags": ("class", 3, {"class_weight": "balanced_subsample"}),
     "half of the rows": ("class", 2, {"max_samples": 0.5, "max_leaf_nodes": 12}),
     "forest with categories": ("class", 3, {"categorical_features": [5]}),
-    "out of bag": ("real", 2, {"oob_score": True, "n_estimators": 12}),
+    "out of bag": ("real", 2, {"oob_score": True, "n_estimators": 16}),
 }
 
 CASES = {**TREES, **FORESTS}
@@ -73,7 +74,7 @@ every_case = pytest.mark.parametrize("case", CASES)
 
 
 @cache
-def data_of(case: str, n: int = 220) -> Data:
+def data_of(case: str, n: int = 150) -> Data:
     """Weights and holes in every other case; the last feature holds few distinct values."""
     kind, n_classes, _ = CASES[case]
     number = list(CASES).index(case)
@@ -175,9 +176,13 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("engine", ["cpu", "reference"], indirect=True)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("case", ["gini", "poisson", "categories", "exact", "forest"])
+@every_pair(
+    "case, layout, engine",
+    ["gini", "poisson", "categories", "exact", "forest"],
+    LAYOUTS,
+    ["cpu", "reference"],
+    indirect=["engine"],
+)
 def test_memory_layout_and_float_width_do_not_change_the_model(case, layout, engine):
     data = data_of(case)
     assert fingerprint(case, replace(data, X=LAYOUTS[layout](data.X))) == standard(case)
@@ -217,8 +222,9 @@ PAIRS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PAIRS)
-@pytest.mark.parametrize("n", [220, 7000])
+@pytest.mark.parametrize("n", [150, 7000])
 def test_the_kernel_for_pairs_gives_the_model_of_the_general_one(case, n, monkeypatch):
     data = data_of(case, n)
     fast = fingerprint(case, data, n_jobs=1)
@@ -265,9 +271,7 @@ def test_engines_agree_on_adversarial_data(name, params):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ADVERSARIAL)
-@pytest.mark.parametrize("criterion", ["squared_error", "poisson"])
-@pytest.mark.parametrize("min_rows", [1, 4])
+@every_pair("name, criterion, min_rows", ADVERSARIAL, ["squared_error", "poisson"], [1, 4])
 def test_engines_agree_on_adversarial_regressions(name, criterion, min_rows):
     data = ADVERSARIAL[name]()
     models = []
@@ -279,6 +283,7 @@ def test_engines_agree_on_adversarial_regressions(name, criterion, min_rows):
     assert np.isfinite(models[0].nodes.value).all()
 
 
+@pytest.mark.slow
 def test_out_of_bag_predictions_are_the_same_on_every_engine():
     data = data_of("out of bag")
     found = []

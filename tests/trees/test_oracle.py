@@ -15,11 +15,12 @@ from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF, unpacked
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from tests.places import ENGINES
+from tests.products import every_pair
 from tests.trees.oracle import Limits, Node, TreeOracle
 
 CLASSES = {"gini": 2, "gini of 3": 3, "entropy": 2, "entropy of 3": 3, "error": 3}
 CRITERIA = [*CLASSES, "squared_error", "poisson"]
-SEEDS = range(3)
+SEEDS = range(2)
 
 
 def table(seed: int, missing: bool, n: int = 70) -> np.ndarray:
@@ -97,6 +98,7 @@ def assert_tree_of_the_oracle(
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "holes"])
 def test_a_tree_on_numbers_is_that_of_the_oracle(criterion, missing):
@@ -124,6 +126,7 @@ def test_no_set_of_categories_is_better_than_the_one_that_the_oracle_finds_by_or
         assert score(split.left) == pytest.approx(best, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "holes"])
 def test_a_tree_on_categories_is_that_of_the_oracle(criterion, missing):
@@ -152,9 +155,13 @@ def test_a_tree_with_large_leaves_is_that_of_the_oracle(criterion, limits):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("criterion", ["gini", "entropy", "squared_error", "poisson"])
-@pytest.mark.parametrize("signs", [[1, 0, 0, -1], [-1, -1, 0, 1]], ids=str)
-@pytest.mark.parametrize("limits", [{}, {"min_samples_leaf": 3}], ids=str)
+@every_pair(
+    "criterion, signs, limits",
+    ["gini", "entropy", "squared_error", "poisson"],
+    [[1, 0, 0, -1], [-1, -1, 0, 1]],
+    [{}, {"min_samples_leaf": 3}],
+    ids=str,
+)
 def test_a_monotone_tree_is_that_of_the_oracle(criterion, signs, limits):
     for seed in SEEDS:
         nodes = assert_tree_of_the_oracle(

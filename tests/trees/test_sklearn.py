@@ -6,6 +6,7 @@ import pickle
 import re
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -29,6 +30,7 @@ CHECKED = [
     RandomForestClassifier(5),
     RandomForestClassifier(5, bootstrap=False, splitter="random", n_jobs=2),
     RandomForestClassifier(5, capacity="max_leaf_nodes", validation_loss="log_loss"),
+    RandomForestRegressor(5),
     RandomForestRegressor(5, criterion="poisson", missing="error", max_bins=None),
     RandomForestRegressor(5, capacity="ccp_alpha", validation="holdout"),
 ]
@@ -40,6 +42,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @each_setting(CHECKED)
 def test_the_checks_of_scikit_learn_pass(estimator, first):
     assert_checks_pass(estimator, others=first)
@@ -134,13 +137,15 @@ def test_a_tree_that_is_not_there_has_no_size(name):
         getattr(DecisionTreeClassifier(), name)()
 
 
-def test_a_grid_search_with_two_jobs_gives_the_serial_result():
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_a_grid_search_with_two_jobs_gives_the_serial_result(backend):
     X, y = load_iris(return_X_y=True)
     grid = {"max_depth": [2, None], "max_features": np.array([2, 4]), "n_estimators": [3]}
-    searches = [
-        GridSearchCV(RandomForestClassifier(random_state=0), grid, cv=2, n_jobs=jobs).fit(X, y)
-        for jobs in (1, 2)
-    ]
+    with joblib.parallel_backend(backend):
+        searches = [
+            GridSearchCV(RandomForestClassifier(random_state=0), grid, cv=2, n_jobs=jobs).fit(X, y)
+            for jobs in (1, 2)
+        ]
     np.testing.assert_array_equal(*(search.cv_results_["mean_test_score"] for search in searches))
     assert searches[0].best_estimator_.model_ == searches[1].best_estimator_.model_
 

@@ -10,6 +10,7 @@ import pytest
 from ensemble_gpu import use_engine
 from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.trees.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from tests.products import every_pair
 from tests.trees.oracle import Node, mass
 
 CRITERIA = ["gini", "entropy", "error", "squared_error", "poisson"]
@@ -53,9 +54,7 @@ def nodes_of(tree: Any, X: np.ndarray) -> list[tuple[int, np.ndarray]]:
     return [(i, np.sort(own)) for i, own in enumerate(np.split(path.indices, path.indptr[1:-1]))]
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("min_rows", [1, 6])
-@pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+@every_pair("criterion, min_rows, weighted", CRITERIA, [1, 6], [False, True])
 def test_every_split_is_the_best_of_all_thresholds_subsets_and_sides(criterion, min_rows, weighted):
     X = table(1)
     y = target(criterion, X)
@@ -196,6 +195,7 @@ def test_features_are_drawn_until_one_can_split():
     assert found.score(X, np.arange(40) % 2) == 1.0
 
 
+@pytest.mark.slow
 def test_every_feature_is_drawn_and_none_more_often_than_others():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 5)), rng.integers(2, size=60)
@@ -207,6 +207,7 @@ def test_every_feature_is_drawn_and_none_more_often_than_others():
     assert np.sum((counts - 30) ** 2 / 30) < 18.5  # chi-squared with 4 degrees: 0.1 %
 
 
+@pytest.mark.slow
 def test_random_thresholds_are_spread_over_the_values():
     X = np.arange(64.0)[:, None]
     y = np.arange(64) % 2

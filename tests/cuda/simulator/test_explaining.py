@@ -12,11 +12,11 @@ from tests.model.trees import random_forest, rows_for
 
 
 def test_values_of_stumps_are_those_of_the_cpu():
-    data = random_data(2, n=60, p=3).with_missing().with_weights()
-    model = AdaBoostClassifier(n_estimators=5)
+    data = random_data(2, n=40, p=3).with_missing().with_weights()
+    model = AdaBoostClassifier(n_estimators=4, calibrate=False)
     model.fit(data.X, data.y, sample_weight=data.weights)
     with use_engine("cuda"):
-        there = AdaBoostClassifier(n_estimators=5)
+        there = AdaBoostClassifier(n_estimators=4, calibrate=False)
         there.fit(data.X, data.y, sample_weight=data.weights)
         found = there.explain(data.X)
     for one, other in zip(

@@ -12,7 +12,7 @@ from tests.boosters import plain
 from tests.boosting.replaying import problem
 
 FITS: dict[str, tuple[Any, int]] = {
-    "real": (AdaBoostClassifier(max_bins=6), 2),
+    "real": (AdaBoostClassifier(max_bins=6, calibrate=False), 2),
     "trees": (BoostingClassifier(**plain(max_depth=2, max_bins=6)), 3),
     "gram": (BoostingRegressor(max_bins=6, max_depth=1), 0),
 }

@@ -45,7 +45,7 @@ def test_codes_are_those_of_the_dense_rows(n_values: int, layout: Layout | None)
 @pytest.mark.parametrize(
     "estimator",
     [
-        AdaBoostClassifier(n_estimators=2, max_bins=7, n_jobs=1),
+        AdaBoostClassifier(n_estimators=2, max_bins=7, n_jobs=1, calibrate=False),
         BoostingClassifier(**plain(n_estimators=2, max_depth=2, max_bins=7, n_jobs=1)),
         DecisionTreeRegressor(max_depth=2, n_jobs=1),
         RandomForestClassifier(2, max_depth=2, random_state=0, n_jobs=1),

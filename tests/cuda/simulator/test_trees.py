@@ -273,7 +273,7 @@ def data(n: int = 70) -> tuple[np.ndarray, np.ndarray]:
     return X, score
 
 
-FITS: list[tuple[Any, dict[str, Any]]] = [
+FITS: list[Any] = [
     (DecisionTreeClassifier, {"max_depth": 3}),
     (DecisionTreeClassifier, {"criterion": "entropy", "max_leaf_nodes": 5}),
     (DecisionTreeClassifier, {"criterion": "error", "min_samples_leaf": 6}),
@@ -283,7 +283,11 @@ FITS: list[tuple[Any, dict[str, Any]]] = [
     (DecisionTreeRegressor, {"max_depth": 3, "max_bins": None}),
     (DecisionTreeRegressor, {"splitter": "random", "max_depth": 3, "random_state": 0}),
     (DecisionTreeRegressor, {"criterion": "poisson", "min_samples_leaf": 9}),
-    (RandomForestRegressor, {"n_estimators": 2, "max_depth": 3, "random_state": 0}),
+    pytest.param(
+        RandomForestRegressor,
+        {"n_estimators": 2, "max_depth": 3, "random_state": 0},
+        marks=pytest.mark.long,
+    ),
     (
         RandomForestRegressor,
         {
@@ -306,13 +310,10 @@ FITS: list[tuple[Any, dict[str, Any]]] = [
     ),
     (
         RandomForestClassifier,
-        {"n_estimators": 2, "max_depth": 3, "splitter": "random", "random_state": 0},
-    ),
-    (
-        RandomForestClassifier,
         {
             "n_estimators": 2,
             "max_depth": 3,
+            "splitter": "random",
             "subspace": "tree",
             "voting": "hard",
             "max_features": 2,

@@ -94,6 +94,7 @@ def trees_of(case: str, engine: str, n_jobs: int) -> str:
         return BoostingClassifier(**common).fit(X, y, w).model_.fingerprint()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("case", CASES)
 def test_trees_are_those_of_the_reference_engine_which_counts_all_rows(case, n_jobs):

@@ -30,6 +30,7 @@ def test_views_keep_their_room():
     assert (view == 7).all()
 
 
+@pytest.mark.slow
 def test_room_takes_memory_when_it_is_written_to_and_gives_it_back():
     process, size = psutil.Process(), 1 << 28
     before = process.memory_info().rss

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -147,6 +144,7 @@ def test_callers_at_once_all_finish(four):
     assert len(threads_module._TEAM.helpers) <= 3
 
 
+@pytest.mark.slow
 def test_helpers_that_sleep_come_back(four):
     for _ in range(3):
         done = np.zeros(100, dtype=int)
@@ -166,32 +164,6 @@ def test_a_machine_without_more_threads_does_the_work_alone(four, monkeypatch):
     done, by_worker = np.zeros(100, dtype=int), np.zeros(4, dtype=int)
     Run(4).call(count, done, by_worker, np.zeros(101, dtype=int))
     assert by_worker.tolist() == [100, 0, 0, 0]
-
-
-FORK = """
-import os, sys
-import numpy as np
-import ensemble_gpu.kernels.cpu.threads as threads
-threads._available = lambda: 3
-from ensemble_gpu import AdaBoostClassifier
-X = np.random.default_rng(0).normal(size=(20_000, 20))
-y = X[:, 0] + X[:, 1] ** 2 > 1
-fit = lambda: AdaBoostClassifier(n_estimators=5, n_jobs=3).fit(X, y).predict_proba(X)
-before = fit()
-assert len(threads._TEAM.helpers) == 2
-child = os.fork()
-if child == 0:
-    os._exit(0 if (fit() == before).all() and len(threads._TEAM.helpers) == 2 else 1)
-assert os.waitpid(child, 0)[1] == 0
-print("done")
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_fits_and_the_interpreter_ends():
-    command = [sys.executable, "-W", "ignore", "-c", FORK]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.stdout.split() == ["done"], done.stderr
 
 
 def costs_of(pace: Pace, calls: int, alone: float, together: float) -> list[bool]:

@@ -154,6 +154,7 @@ def test_weighted_subsets_hold_distinct_rows_and_none_without_weight():
         assert not counts[::3].any()
 
 
+@pytest.mark.slow
 def test_the_first_row_of_a_weighted_subset_is_drawn_in_proportion():
     w = np.array([1.0, 2.0, 3.0, 4.0])
     n = 20_000

@@ -75,6 +75,7 @@ def node_sums(draw: Any, kind: int) -> np.ndarray:
     return np.stack([h - ones, ones], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CRITERIA)
 @given(data=st.data())
 def test_no_subset_of_categories_is_better_than_the_one_found(kind, data):
