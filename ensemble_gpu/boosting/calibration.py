@@ -17,6 +17,7 @@ from ensemble_gpu.boosting.rows import items_and_classes, set_aside
 from ensemble_gpu.data.rows import Rows
 from ensemble_gpu.data.sampling import stratified_folds
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.model.calibration import best_scale
 from ensemble_gpu.model.forest import Forest
 
@@ -72,7 +73,7 @@ def _folds(data: TrainingData, n_classes: int) -> Any:
 def _outputs(model: Any, X: Any, data: TrainingData, n_jobs: int | None) -> Any:
     """F of encoded rows; a forest would encode them itself."""
     if isinstance(model, Forest):
-        return data.engine.evaluate_forest(X, model.packed)
+        return evaluate_forest(data.engine, X, model.packed)
     return model(X, n_jobs=n_jobs)
 
 

@@ -112,7 +112,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         X_val: Any = None,
@@ -130,7 +130,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         Parameters
         ----------
         X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
-            cells are missing
+            cells are missing. Or `Batches`, which have y and weights
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -225,6 +225,17 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         own = getattr(self, "estimator", None) is None and self.learning_rate is not None
         return ("n_estimators",) if plain and own else ()
 
+    def _why_no_batches(self) -> str | None:
+        if self._needs_queries:
+            return f"{type(self).__name__} compares rows within queries"
+        learner = getattr(self, "estimator", None)
+        if learner is not None:
+            return f"estimator={learner!r} looks at values of X; stumps and trees see bins"
+        return None
+
+    def _foresee(self, data: TrainingData, held_out: Mapping[str, Rows]) -> None:
+        """Tell rows that are read in passes what will be asked of them after the fit."""
+
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}
@@ -247,6 +258,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         held_out = {
             name: encoded_by(data.categories, rows, where) for name, rows in held_out.items()
         }
+        self._foresee(data, held_out)
         plan = self._plan(data)
         self.link_, self.engine_ = plan.link, engine.name
         fresh = self._begun(data, plan, random_state) if self._keeps_run or run else None

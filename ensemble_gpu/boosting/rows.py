@@ -67,7 +67,7 @@ def set_aside(rows: Rows, items: Items, held: np.ndarray, where: Where) -> tuple
     """
     repeats = items.repeats if items.repeats is not None else 1
     left = repeats - np.bincount(held, minlength=rows.X.shape[0])
-    apart, rest = rows.take(where.put(held.astype(np.int64))), rows
+    apart, rest = rows.apart(where.put(held.astype(np.int64))), rows
     if items.whole:
         ones = where.put(np.ones(len(held)))
         apart, rest = replace(apart, weights=ones), replace(rows, weights=where.put(left * 1.0))

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.data.frames import Table, count_columns, table_of
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 
@@ -189,9 +190,12 @@ def learn(X: Any, chosen: Chosen, max_bins: int, where: Where, rows: Any = None)
     """
     xp = where.xp
     values = {}
+    streamed = X.distinct(chosen.features, rows) if is_streamed(X) and chosen.features else {}
     for f in chosen.features:
-        column = X[:, f] if rows is None else xp.take(X[:, f], rows)
-        found = xp.unique_values(column[~xp.isnan(column)])
+        found = streamed.get(f)
+        if found is None:
+            column = X[:, f] if rows is None else xp.take(X[:, f], rows)
+            found = xp.unique_values(column[~xp.isnan(column)])
         values[f] = np.sort(to_numpy(found).astype(np.float64)) + 0.0
         if f in chosen.labels:
             _check_cardinality(f, chosen.names, len(values[f]), max_bins)
@@ -248,14 +252,22 @@ def _all_numbers(labels: Sequence) -> bool:
 
 
 def _labels(table: Table, feature: int) -> list:
-    """Sorted by value; by type and text where values of several types cannot be compared."""
+    return sorted_labels(found_labels(table, feature))
+
+
+def found_labels(table: Table, feature: int) -> list:
+    """The distinct labels of a column, in any order."""
     try:
-        labels = table.factors(feature)[1]
+        return table.factors(feature)[1]
     except TypeError as error:
         raise ValueError(
             f"Categorical {_called(feature, table.names)} must hold labels that can be told apart "
             f"by their hash, such as strings or numbers; {error}."
         ) from error
+
+
+def sorted_labels(labels: Sequence) -> list:
+    """Sorted by value; by type and text where values of several types cannot be compared."""
     try:
         return sorted(labels)
     except TypeError:

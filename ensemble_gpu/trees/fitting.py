@@ -144,13 +144,13 @@ class TreeEstimator(CategoricalEstimator):
         """Grow, and set the fitted attributes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Grow on X [n, p] and y [n].
 
         Parameters
         ----------
         X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
-            cells are missing
+            cells are missing. Or `Batches`, which have y and weights
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -167,6 +167,9 @@ class TreeEstimator(CategoricalEstimator):
                 self.engine_ = prepared.engine.name
                 self._grow(prepared)
         return self
+
+    def _why_no_batches(self) -> str | None:
+        return None
 
     def _check_parameters(self) -> None:
         check_choice("criterion", self.criterion, tuple(self._criteria))
