@@ -9,13 +9,18 @@ depend on a seed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from ensemble_gpu.boosting.loop import boost
-from ensemble_gpu.boosting.rows import items_and_classes, set_aside
-from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.sampling import stratified_folds
+from ensemble_gpu.boosting.rows import items_and_classes, set_aside, weight_left
+from ensemble_gpu.data.matrix import sort_by_class
+from ensemble_gpu.data.rows import Rows, positions
+from ensemble_gpu.data.sampling import Items, stratified_folds
 from ensemble_gpu.estimators.reading import TrainingData
 from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.model.calibration import best_scale
@@ -26,21 +31,68 @@ ENOUGH_ROWS = 2_000
 FOLD_SEED = 0
 
 
-def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_rounds: int) -> float:
+class Folds:
+    """The folds of training rows, found once.
+
+    None where a class has a single item: it would be missing in training.
+    """
+
+    def __init__(self, data: TrainingData, n_classes: int) -> None:
+        self.data, self.n_classes = data, n_classes
+
+    def foresee(self, n_ranges: int) -> None:
+        """Tell rows that are read in passes (arrays/streamed.py) which ones the first fold leaves,
+        binned in so many ranges: what their edges need is read along with codes of all rows.
+        """
+        self.data.rows.X.foresee(lambda: self._first_rest(n_ranges))
+
+    def _first_rest(self, n_ranges: int) -> Any | None:
+        """Positions of the rows that are trained on beside the first fold, in order."""
+        items, folds = self._found
+        if not folds:
+            return None
+        rows, where = self._rows, self.data.where
+        rest = weight_left(rows, items, folds[0]) > 0
+        order = where.xp.nonzero(where.put(rest))[0]
+        if n_ranges > 1:
+            order = sort_by_class(rows.target, n_ranges, where.put(rest), where).rows
+        kept = positions(self.data.rows, self.data.keep)
+        return order if kept is None else where.xp.take(kept, order)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self.data.taking_part()
+
+    @cached_property
+    def _found(self) -> tuple[Items, list[np.ndarray]]:
+        items, index = items_and_classes(self._rows, self.n_classes, self.data.where)
+        label = index[items.rows]
+        if min(int((label == c).sum()) for c in range(self.n_classes)) < 2:
+            return items, []
+        folds = stratified_folds(index, items, self.n_classes, N_FOLDS, FOLD_SEED)
+        return items, [held for held in folds if len(held)]
+
+    def __iter__(self) -> Iterator[tuple[Rows, Rows, Any]]:
+        """(rows of a fold, all rows with the weight that is left, which have any) of each."""
+        items, folds = self._found
+        for held in folds:
+            yield set_aside(self._rows, items, held, self.data.where)
+
+
+def learnt_scale(estimator: Any, folds: Folds, held_out: Rows | None, n_rounds: int) -> float:
     """The scale of an estimator's outputs after `n_rounds`; 1 where it cannot be learnt.
 
     `held_out` are rows that its model has not been trained on already. It cannot be learnt from a
     model without rounds, nor without them where a class has a single row.
     """
     parts: list[tuple[Any, Any, Any]] = []
-    where = data.where
+    data, where = folds.data, folds.data.where
     if n_rounds == 0:
         return 1.0
     if held_out is not None:
         F = _outputs(estimator.model_, held_out.X, data, estimator.n_jobs)
         parts.append((F, held_out.target, held_out.weights))
-    n_classes = len(estimator.classes_)
-    for held, rest, keep in _folds(data, n_classes):
+    for held, rest, keep in folds:
         if sum(F.shape[0] for F, _, _ in parts) >= ENOUGH_ROWS:
             break
         plan = estimator._plan(replace(data, rows=rest, keep=keep))
@@ -51,23 +103,6 @@ def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_ro
     if not parts:
         return 1.0
     return best_scale(*_joined(parts, where), estimator.link_, where)
-
-
-def _folds(data: TrainingData, n_classes: int) -> Any:
-    """(rows of a fold, all rows with the weight that is left, which have any) of fold after fold.
-
-    None where a class has a single item: it would be missing in training.
-    """
-    rows, where = data.rows, data.where
-    if data.keep is not None:
-        rows = rows.take(where.xp.nonzero(data.keep)[0])
-    items, index = items_and_classes(rows, n_classes, where)
-    label = index[items.rows]
-    if min(int((label == c).sum()) for c in range(n_classes)) < 2:
-        return
-    for held in stratified_folds(index, items, n_classes, N_FOLDS, FOLD_SEED):
-        if len(held):
-            yield set_aside(rows, items, held, where)
 
 
 def _outputs(model: Any, X: Any, data: TrainingData, n_jobs: int | None) -> Any:

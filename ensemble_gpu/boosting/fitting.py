@@ -91,14 +91,16 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
-    def _calibrate(self, data: TrainingData | None, held_out: Rows | None) -> None:
+    def _calibrate(self, data: Any, held_out: Rows | None) -> None:
         """Learn what probabilities need besides the model; `data` is what `_kept_data` has kept.
 
         `held_out` are rows that the model has not been trained on (None: there are none).
         """
 
-    def _kept_data(self, data: TrainingData) -> TrainingData | None:
-        """The training data, where it is needed once the model is there."""
+    def _kept_data(self, data: TrainingData) -> Any:
+        """What is needed of the training data once the model is there; asked before they are
+        binned. None: nothing.
+        """
         return None
 
     def _metric_truth(self, target: Any, where: Where) -> Any:
@@ -233,9 +235,6 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
             return f"estimator={learner!r} looks at values of X; stumps and trees see bins"
         return None
 
-    def _foresee(self, data: TrainingData, held_out: Mapping[str, Rows]) -> None:
-        """Tell rows that are read in passes what will be asked of them after the fit."""
-
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}
@@ -258,11 +257,10 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         held_out = {
             name: encoded_by(data.categories, rows, where) for name, rows in held_out.items()
         }
-        self._foresee(data, held_out)
+        kept = self._kept_data(data)
         plan = self._plan(data)
         self.link_, self.engine_ = plan.link, engine.name
         fresh = self._begun(data, plan, random_state) if self._keeps_run or run else None
-        kept = self._kept_data(data)
         del data  # and the encoded ones once they are binned
         origin = None
         if fresh is not None and (checkpoints_of(self.callbacks) or isinstance(run, SavedRun)):
