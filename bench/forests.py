@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench.child import forget_peak, peak
+from bench.memory import forget_peak, peak
 from bench.data import Shape, Split, generated, regression
 from bench.forest_peers import DEPTH, FITS, LEAVES, RATE, Predict, warm_up
 from bench.losses import squared_error

@@ -18,7 +18,9 @@ def names_of(frame: Any) -> list:
 
 def select(frame: Any, names: Sequence[Any]) -> Any:
     """Some columns of a frame, in this order."""
-    return frame if list(frame.columns) == list(names) else frame[list(names)]
+    if list(frame.columns) == list(names):
+        return frame
+    return frame.select(names) if hasattr(frame, "to_series") else frame[list(names)]
 
 
 def values(frame: Any, name: Any) -> np.ndarray:
