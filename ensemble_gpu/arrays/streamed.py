@@ -72,6 +72,10 @@ class Streamed:
         """`row_keys` (data/keys.py)."""
         raise NotImplementedError
 
+    def want_keys(self) -> None:
+        """Keys with the targets of `fit` will be asked for: the next pass makes them, too."""
+        raise NotImplementedError
+
     def gaps(self, engine: Any, rows: Any | None, max_bins: int | None) -> list[np.ndarray]:
         """`gaps_of` (data/matrix.py) of the rows at these positions (None: of all)."""
         raise NotImplementedError

@@ -12,7 +12,13 @@ import numpy as np
 
 from ensemble_gpu.arrays.streamed import RowSource
 from ensemble_gpu.batches.columns import names_of, select, values
-from ensemble_gpu.batches.files import File, expanded, frame_of_arrow, is_arrow
+from ensemble_gpu.batches.files import (
+    File,
+    StoredColumns,
+    expanded,
+    frame_of_arrow,
+    is_arrow,
+)
 from ensemble_gpu.data.frames import frame_of
 from ensemble_gpu.data.parameters import check_flag, check_integer
 
@@ -22,12 +28,19 @@ MOST_NAMES = 10
 
 @dataclass(frozen=True)
 class Part:
-    """One batch: X, and y and w where it has them; `name` is for errors."""
+    """One batch: X, and y and w where it has them; `name` is for errors.
+
+    X is an array, a frame or a list; or columns of a file.
+    """
 
     name: str
     X: Any
     y: Any
     w: Any
+
+    def loaded(self) -> Any:
+        """X in memory."""
+        return self.X.frame() if isinstance(self.X, StoredColumns) else self.X
 
 
 class Batches(RowSource):
@@ -113,26 +126,24 @@ class Batches(RowSource):
 
         return read_batches(self, estimator, y, sample_weight, init_score, qid)
 
-    def n_batches(self) -> int | None:
+    def n_rows(self) -> int | None:
         """How many there are, where that is known without reading them."""
-        if self._files is None:
-            return len(self.source) if hasattr(self.source, "__len__") else None
-        rows = [File(path, ()).n_rows() for path in self._files]
-        if any(n is None for n in rows):
-            return None
-        return sum(-(-n // self.batch_rows) for n in rows if n is not None)
+        rows = [File(path, ()).n_rows() for path in self._files or ()]
+        known = [n for n in rows if n is not None]
+        return sum(known) if rows and len(known) == len(rows) else None
 
     def parts(
         self, columns: Sequence[Any] | None = None, batch_rows: int | None = None,
-        features: Sequence[Any] | None = None,
+        features: Sequence[Any] | None = None, targets: bool = True,
     ) -> Iterator[Part]:  # fmt: skip
         """The batches that have rows.
 
         `columns` (None: all) are the features that X must have at least, where columns have names;
-        `features` stand in for those of the parameter.
+        `features` stand in for those of the parameter. Without `targets`, files are read without.
         """
         if self._files is not None:
-            yield from self._of_files(columns, batch_rows or self.batch_rows, features)
+            rows = batch_rows or self.batch_rows
+            yield from self._of_files(columns, rows, features, targets)
             return
         walk: Iterable[Any] = self.source() if callable(self.source) else self.source
         if not hasattr(walk, "__iter__"):
@@ -145,8 +156,9 @@ class Batches(RowSource):
                 yield part
 
     def _of_files(
-        self, columns: Sequence[Any] | None, batch_rows: int, features: Sequence[Any] | None
-    ) -> Iterator[Part]:
+        self, columns: Sequence[Any] | None, batch_rows: int, features: Sequence[Any] | None,
+        targets: bool,
+    ) -> Iterator[Part]:  # fmt: skip
         number = 0
         kept = [name for name in (self.label, self.weight) if name is not None]
         assert self._files is not None
@@ -155,7 +167,7 @@ class Batches(RowSource):
             names = file.names()
             own = self._features_among(names, str(path), features)
             own = own if columns is None else list(columns)
-            there = [name for name in kept if name in names]
+            there = [name for name in kept if name in names and targets]
             wanted = [*own, *(name for name in there if name not in own)]
             for frame in file.frames(wanted, batch_rows):
                 part = self._of_frame(f"batch {number} ({path.name})", frame, own)
@@ -188,10 +200,11 @@ class Batches(RowSource):
         return self._of_frame(name, batch, own if columns is None else columns)
 
     def _of_frame(self, name: str, frame: Any, columns: Sequence[Any]) -> Part:
-        y, w = (
-            values(frame, one) if one is not None and one in names_of(frame) else None
-            for one in (self.label, self.weight)
-        )
+        kept = [one for one in (self.label, self.weight) if one in names_of(frame)]
+        targets = frame
+        if isinstance(frame, StoredColumns) and kept:
+            targets = frame.select(kept).frame()
+        y, w = (values(targets, one) if one in kept else None for one in (self.label, self.weight))
         return Part(name, select(frame, columns), y, w)
 
     def _features_among(

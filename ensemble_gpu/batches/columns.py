@@ -20,7 +20,7 @@ def select(frame: Any, names: Sequence[Any]) -> Any:
     """Some columns of a frame, in this order."""
     if list(frame.columns) == list(names):
         return frame
-    return frame.select(names) if hasattr(frame, "to_series") else frame[list(names)]
+    return frame.select(names) if hasattr(frame, "select") else frame[list(names)]
 
 
 def values(frame: Any, name: Any) -> np.ndarray:

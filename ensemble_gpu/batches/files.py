@@ -11,13 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 PARQUET, ARROW, TEXT = "parquet", "arrow", "csv"
 SUFFIXES = {
     ".parquet": PARQUET, ".pq": PARQUET, ".arrow": ARROW, ".feather": ARROW, ".ipc": ARROW,
     ".csv": TEXT, ".tsv": TEXT, ".txt": TEXT,
 }  # fmt: skip
+# Types of pyarrow that floats hold, the first of them float32.
+SMALL_NUMBERS = ("bool", "int8", "uint8", "int16", "uint16", "halffloat", "float")
+NUMBERS = (*SMALL_NUMBERS, "int32", "uint32", "int64", "uint64", "double")
 # What stands for a missing value in a text.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+# Bytes of a column of Parquet that are read at once.
+BUFFER_BYTES = 1 << 20
 # Bytes of a text that are parsed at once; rows of it that types are guessed from.
 BLOCK_BYTES, GUESSED_ROWS = 1 << 24, 10_000
 
@@ -80,11 +87,17 @@ class File:
         return parquet.read_metadata(self.path).num_rows
 
     def frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-        """The rows in order, these columns of them, at most so many at a time."""
+        """The rows in order, these columns of them, at most so many at a time.
+
+        Frames, or columns that are read when they are asked for, while the next ones are not.
+        """
         if find_spec("pyarrow") is None:
             yield from self._by_polars(columns, batch_rows)
             return
         for batch in self._arrow_batches(columns, batch_rows):
+            if isinstance(batch, StoredColumns):
+                yield batch
+                continue
             for start in range(0, batch.num_rows, batch_rows):
                 yield frame_of_arrow(batch.slice(start, batch_rows))
 
@@ -107,8 +120,8 @@ class File:
         if self.kind == PARQUET:
             import pyarrow.parquet as parquet
 
-            with parquet.ParquetFile(self.path) as file:
-                yield from file.iter_batches(batch_rows, columns=list(columns))
+            with parquet.ParquetFile(self.path, buffer_size=BUFFER_BYTES) as file:
+                yield from _row_groups(file, columns, batch_rows)
         elif self.kind == ARROW:
             with pa.memory_map(str(self.path)) as source:
                 file = pa.ipc.open_file(source)
@@ -172,6 +185,76 @@ class File:
         lazy = self._lazy().select(list(columns))
         for frame in lazy.collect_batches(chunk_size=batch_rows, maintain_order=True):
             yield from frame.iter_slices(batch_rows)
+
+
+def _row_groups(file: Any, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+    """Row groups of a file of Parquet, some small ones together, large ones in parts."""
+    import pyarrow as pa
+
+    sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+    first = 0
+    while first < len(sizes):
+        last, rows = first + 1, sizes[first]
+        while last < len(sizes) and rows + sizes[last] <= batch_rows:
+            rows += sizes[last]
+            last += 1
+        groups = list(range(first, last))
+        first = last
+        pa.default_memory_pool().release_unused()  # which keeps more than a batch
+        if rows > batch_rows:
+            yield from file.iter_batches(batch_rows, row_groups=groups, columns=list(columns))
+        else:
+            yield StoredColumns(file, groups, columns, rows)
+    pa.default_memory_pool().release_unused()
+
+
+class StoredColumns:
+    """Row groups of a file of Parquet that is open: columns are read when they are asked for.
+
+    One after the other: pyarrow takes several times the memory of a batch to read all at once.
+    """
+
+    def __init__(self, file: Any, groups: list[int], columns: Sequence[str], n_rows: int) -> None:
+        self.file, self.groups, self.columns = file, groups, list(columns)
+        self.shape = n_rows, len(columns)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def select(self, columns: Sequence[str]) -> StoredColumns:
+        return StoredColumns(self.file, self.groups, columns, self.shape[0])
+
+    def type_of(self, name: str) -> str:
+        """As pyarrow calls it."""
+        return str(self.file.schema_arrow.field(name).type)
+
+    def holds_floats(self) -> bool:
+        """Whether all columns are numbers or bool."""
+        return all(self.type_of(name) in NUMBERS for name in self.columns)
+
+    def floats(self, dtype: Any) -> np.ndarray:
+        """All columns, each in a piece; nulls are NaN."""
+        import pyarrow as pa
+
+        found = np.empty(self.shape, dtype=dtype, order="F")
+        for f, name in enumerate(self.columns):
+            column = self._read(name)
+            if column.null_count:  # of bool and integers, which NumPy has none of
+                column = column.cast(pa.float32() if dtype == np.float32 else pa.float64())
+            first = 0
+            for chunk in column.chunks:
+                found[first : first + len(chunk), f] = chunk.to_numpy(zero_copy_only=False)
+                first += len(chunk)
+        return found
+
+    def _read(self, name: str) -> Any:
+        return self.file.read_row_groups(self.groups, [name], use_threads=False).column(0)
+
+    def frame(self) -> Any:
+        """All columns as a frame."""
+        import pyarrow as pa
+
+        return frame_of_arrow(pa.table({name: self._read(name) for name in self.columns}))
 
 
 def is_arrow(batch: Any) -> bool:

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import is_array, to_numpy
+from ensemble_gpu.batches.bar import RowsBar
 from ensemble_gpu.batches.batches import Batches, Part
 from ensemble_gpu.data.parameters import check_choice
-from ensemble_gpu.estimators.progress import TextBar
 
 METHODS = ("predict", "predict_proba", "decision_function")
 PREDICTION, PROBABILITY, DECISION = NOUNS = ("prediction", "probability", "decision")
@@ -65,22 +65,19 @@ def predict_batches(
     features = None if names is None or batches.features is not None else list(names)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     writer, n_rows = kind(beside), 0
-    total = batches.n_batches() if batches.progress else None
-    bar = TextBar("predict   ") if total else None
+    bar = RowsBar("predict", batches.progress, batches.n_rows)
     try:
-        for done, part in enumerate(batches.parts(features=features)):
+        for part in batches.parts(features=features):
             found = _predicted(estimator, method, part)
             writer.write(found, _names(estimator, method, found))
             n_rows += len(found)
-            if bar is not None and total:
-                bar.show(min(done + 1, total), total, "batch")
+            bar(len(found))
         writer.close()
         if n_rows == 0:
             raise ValueError("Batches hold no rows: at least one row is required.")
         os.replace(beside, path)
     finally:
-        if bar is not None:
-            bar.close()
+        bar.close()
         with suppress(Exception):
             writer.close()
         beside.unlink(missing_ok=True)
@@ -89,7 +86,7 @@ def predict_batches(
 
 def _predicted(estimator: Any, method: str, part: Part) -> np.ndarray:
     try:
-        found = getattr(estimator, method)(part.X)
+        found = getattr(estimator, method)(part.loaded())
     except (TypeError, ValueError) as error:
         raise type(error)(f"{part.name}: {error}") from error
     return to_numpy(found) if is_array(found) else np.asarray(found)

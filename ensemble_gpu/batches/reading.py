@@ -15,8 +15,10 @@ from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, is_array, locate
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.sparse import is_sparse
+from ensemble_gpu.batches.bar import RowsBar
 from ensemble_gpu.batches.batches import Batches, Part
-from ensemble_gpu.batches.columns import as_floats, float_type
+from ensemble_gpu.batches.columns import SMALL, as_floats, float_type
+from ensemble_gpu.batches.files import SMALL_NUMBERS, StoredColumns
 from ensemble_gpu.batches.memory import Codebook
 from ensemble_gpu.batches.stream import Source, Stream
 from ensemble_gpu.data.categories import Chosen, found_labels, number, sorted_labels
@@ -30,9 +32,10 @@ from ensemble_gpu.data.validation import (
     naming,
     refuse_mask,
 )
-from ensemble_gpu.estimators.progress import TextBar
 from ensemble_gpu.estimators.reading import Reading
 
+# Whether a column is one of categories, the bits of floats that hold its values, and its type.
+Kind = tuple[bool, int, str]
 # Rows of a file from which the columns are known.
 HEAD_ROWS = 100
 
@@ -107,20 +110,23 @@ class Features:
         columns = None if self.names is None else [self.names[f] for f in labelled]
         found: dict[int, dict[Any, None]] = {f: {} for f in labelled}
         targets: list[np.ndarray] = []
+        bar = RowsBar("labels", self.batches.progress, self.batches.n_rows)
         weights: list[np.ndarray] = []
-        for part in self._shown("labels", self.batches.parts(columns), self.batches.n_batches()):
+        for part in self.batches.parts(columns):
             targets.append(_target(part, targets))
+            bar(len(targets[-1]))
             weights += _weights(part, len(targets[-1]), bool(weights), len(targets) == 1)
             for i, f in enumerate(labelled):
                 table = self._table(part, f)
                 own = f if self.names is None else i
                 found[f] |= dict.fromkeys(found_labels(table, own))
+        bar.close()
         labels = {f: sorted_labels(list(known)) for f, known in found.items()}
         self.chosen = Chosen(self.chosen.features, labels, self.chosen.names)
         return np.concatenate(targets), np.concatenate(weights) if weights else None
 
     def _table(self, part: Part, feature: int) -> Table:
-        table = table_of(unmasked(part.X))
+        table = table_of(unmasked(part.loaded()))
         if table is None:
             raise ValueError(
                 f"{part.name} must hold labels in categorical feature {feature}, as {self.first} "
@@ -128,37 +134,21 @@ class Features:
             )
         return table
 
-    def _shown(self, label: str, parts: Iterator[Part], total: int | None) -> Iterator[Part]:
-        """The same parts, with a bar of how many have been seen."""
-        if not self.batches.progress or not total:
-            yield from parts
-            return
-        bar = TextBar(f"{label:10}")
-        try:
-            for done, part in enumerate(parts):
-                yield part
-                bar.show(min(done + 1, total), total, "batch")
-        finally:
-            bar.close()
-
     def walk(self, label: str, features: Sequence[int] | None) -> Iterator[np.ndarray]:
         """Some features (None: all) of batch after batch, as floats."""
         columns = None
         if features is not None and self.names is not None:
             columns = [self.names[f] for f in features]
-        first, bar = 0, TextBar(f"{label:10}") if self.batches.progress else None
-        try:
-            for part in self.batches.parts(columns):
-                block = self._floats(part, features)
-                first += len(block)
-                if first > self.n_rows:
-                    break
-                yield block
-                if bar is not None:
-                    bar.show(first, self.n_rows, "row")
-        finally:
-            if bar is not None:
-                bar.close()
+        first, bar = 0, RowsBar(label, self.batches.progress, lambda: self.n_rows)
+        for part in self.batches.parts(columns, targets=False):
+            block = self._floats(part, features)
+            first += len(block)
+            if first > self.n_rows:
+                break
+            bar(len(block))
+            yield block
+            del block  # before the next one is read
+        bar.close()
         if first != self.n_rows:
             raise ValueError(
                 f"Batches must give the same rows at every walk; they gave {self.n_rows:,} rows "
@@ -168,7 +158,7 @@ class Features:
 
     def _arrived(self, part: Part) -> Any:
         """X as an array of NumPy or as a frame."""
-        X = unmasked(part.X)
+        X = unmasked(part.loaded())
         if is_sparse(X):
             raise TypeError(
                 f"{part.name} is sparse; batches must be dense: arrays, frames or lists."
@@ -186,16 +176,24 @@ class Features:
         return X
 
     def _floats(self, part: Part, features: Sequence[int] | None) -> np.ndarray:
-        X, frame = self._arrived(part), frame_of(part.X)
+        every = range(self.estimator.n_features_in_) if features is None else features
+        labels = {
+            i: self.chosen.labels[f] for i, f in enumerate(every) if f in self.chosen.labels
+        }
+        stored = part.X
+        if isinstance(stored, StoredColumns) and not labels and stored.holds_floats():
+            kinds = [(False, _bits(stored.type_of(n)), stored.type_of(n)) for n in stored.columns]
+            self._check_columns(part, stored.columns, kinds, features)
+            X = stored.floats(self.dtype)
+            self._check_finite(part, X)
+            return X
+        X = self._arrived(part)
+        frame = frame_of(X)
         if (frame is None) != (self.names is None):
             raise ValueError(
                 f"{part.name} is {'an array' if frame is None else 'a frame'}; {self.first} is "
                 f"{'a frame' if frame is None else 'an array'}: batches must be of one kind."
             )
-        every = range(self.estimator.n_features_in_) if features is None else features
-        labels = {
-            i: self.chosen.labels[f] for i, f in enumerate(every) if f in self.chosen.labels
-        }
         if frame is None:
             self._check_array(part, X)
             X = X if features is None else X[:, list(features)]
@@ -204,15 +202,20 @@ class Features:
                 X = X.astype(np.float64) if X.dtype.kind in "OUST" else X
             X = check_numbers(X, NUMPY, part.name)
         else:
-            self._check_frame(part, frame, features)
+            kinds = [_kind(frame, i) for i in range(len(frame.names))]
+            self._check_columns(part, list(frame.names), kinds, features)
             with _about(part):
                 X = number(X, labels)
                 check_columns(X, "X", self.estimator._about_labels)
             X = as_floats(X, self.dtype)
+        self._check_finite(part, X)
+        return X
+
+    def _check_finite(self, part: Part, X: np.ndarray) -> None:
+        """In the first walk that reads all features."""
         if not self.checked:
             with _about(part):
                 self.estimator._check_finite(X, NUMPY, "X")
-        return X
 
     def _check_array(self, part: Part, X: np.ndarray) -> None:
         with _about(part):
@@ -224,16 +227,19 @@ class Features:
         if X.dtype != kind and not (X.dtype.kind in "OUST" and kind is not None and kind.kind in "OUST"):
             raise ValueError(f"{part.name} has dtype {X.dtype}; {self.first} has dtype {kind}.")
 
-    def _check_frame(self, part: Part, frame: Any, features: Sequence[int] | None) -> None:
+    def _check_columns(
+        self, part: Part, found: list, kinds: Sequence[Kind], features: Sequence[int] | None
+    ) -> None:
+        """Raise where columns of these names and kinds are not those of the first batch."""
         assert self.names is not None and self.kinds is not None
         at = range(len(self.names)) if features is None else features
         names = [self.names[f] for f in at]
-        if list(frame.names) != names:
+        if found != names:
             raise ValueError(
-                f"{part.name} has the features {list(frame.names)!r}; {self.first} has {names!r}."
+                f"{part.name} has the features {found!r}; {self.first} has {names!r}."
             )
         for i, f in enumerate(at):
-            known, own = self.kinds[f], _kind(frame, i)
+            known, own = self.kinds[f], kinds[i]
             plain = known[0] == own[0] and own[1] <= known[1]
             if not plain and f not in self.chosen.labels:
                 raise ValueError(
@@ -242,12 +248,14 @@ class Features:
                 )
 
 
-def _kind(frame: Any, feature: int) -> tuple[bool, int, str]:
-    """Whether a column is one of categories, the bits of floats that hold it, and its type."""
-    dtype = frame.dtypes[feature]
-    from ensemble_gpu.batches.columns import SMALL
+def _kind(frame: Any, feature: int) -> Kind:
+    dtype = str(frame.dtypes[feature])
+    return frame.is_category(feature), _bits(dtype), dtype
 
-    return frame.is_category(feature), 32 if str(dtype).lower() in SMALL else 64, str(dtype)
+
+def _bits(dtype: str) -> int:
+    """Of floats that hold the values of a column."""
+    return 32 if dtype.lower() in (*SMALL, *SMALL_NUMBERS) else 64
 
 
 class _about:

@@ -1,10 +1,10 @@
 """X of the rows of batches: what a fit asks of it is answered in passes over them.
 
-    pass 1   the sample that edges are computed from, and the keys of the rows (data/keys.py)
+    pass 1   the sample that edges are computed from, and keys (data/keys.py) where rows are drawn
     pass 2   codes of the training rows, and of the rows that are held apart to judge models
 
-Keys are made along with the first answer; a sample that will be wanted later is taken along with
-codes (`foresee`). All answers are those that the rows would give in one array.
+A sample that will be wanted later is taken along with codes (`foresee`). All answers are those that
+the rows would give in one array.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ class Source:
         self.new_array, self.values = new_array, dict(values or {})
         self.awaited: list[CodedRows] = []
         self.foreseen: list[Callable[[], np.ndarray | None]] = []
+        self.wants_keys = False
         self._hash: Hash | None = None
         self._gathered: list[Gather] = []
         self._encoded: list[Source] = []
 
     def _pass(self, label: str, work: Sequence[Work]) -> None:
-        """Show every block to all of the work, and make keys if there are none yet."""
+        """Show every block to all of the work, and make keys that are wanted."""
         every = list(work)
         fresh = None
-        if self._hash is None and not any(isinstance(one, Hash) for one in work):
+        if self._hash is None and self.wants_keys:
             fresh = Hash(self.target, None)
             every.append(fresh)
         first = 0
@@ -64,6 +65,7 @@ class Source:
             for one in every:
                 one(first, block)
             first += len(block)
+            del block  # before the next one is read
         self._hash = fresh or self._hash
 
     def encoded(self, values: Mapping[int, np.ndarray]) -> Source:
@@ -83,11 +85,8 @@ class Source:
 
     def keys(self, target: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         if self._hash is None or not self._hash.known(target, weights):
-            work = Hash(target, weights)
-            self._pass("keys", [work])
-            if weights is None:
-                self._hash = work
-            return work.keys
+            self._hash = Hash(target, weights)
+            self._pass("keys", [self._hash])
         return self._hash.keys
 
     def distinct(
@@ -130,7 +129,8 @@ class Source:
         held = [Keep(engine, edges, gaps, rows) for rows in self.awaited]
         self.awaited = []
         later = [self._sample(rows()) for rows in self.foreseen] if self._hash else []
-        self.foreseen = []
+        if self.foreseen:  # keys were for that
+            self.foreseen, self._hash, self.wants_keys = [], None, False
         self._pass("codes", [place, *held, *later])
         self._gathered = later
         return place.codes
@@ -163,6 +163,9 @@ class Stream(Streamed):
 
     def encoded(self, values: Mapping[int, np.ndarray]) -> Stream:
         return Stream(self.source.encoded(values), self.at)
+
+    def want_keys(self) -> None:
+        self.source.wants_keys = True
 
     def distinct(self, features: Sequence[int], rows: Any | None) -> dict[int, np.ndarray]:
         found = self.source.distinct(features, self._positions(rows))
@@ -205,6 +208,7 @@ class Stream(Streamed):
             return None if found is None else self._positions(found)
 
         self.source.foreseen.append(positions)
+        self.want_keys()
 
 
 def _same(known: Mapping[int, np.ndarray], values: Mapping[int, np.ndarray]) -> bool:

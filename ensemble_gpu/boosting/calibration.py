@@ -65,12 +65,17 @@ class Folds:
 
     @cached_property
     def _found(self) -> tuple[Items, list[np.ndarray]]:
+        """How rows are items (without which item is of which row), and as many folds as needed."""
         items, index = items_and_classes(self._rows, self.n_classes, self.data.where)
         label = index[items.rows]
         if min(int((label == c).sum()) for c in range(self.n_classes)) < 2:
             return items, []
-        folds = stratified_folds(index, items, self.n_classes, N_FOLDS, FOLD_SEED)
-        return items, [held for held in folds if len(held)]
+        every = stratified_folds(index, items, self.n_classes, N_FOLDS, FOLD_SEED)
+        folds: list[np.ndarray] = []
+        for held in every:
+            if len(held) and sum(map(len, folds)) < ENOUGH_ROWS:
+                folds.append(held)
+        return replace(items, rows=items.rows[:0].copy()), folds
 
     def __iter__(self) -> Iterator[tuple[Rows, Rows, Any]]:
         """(rows of a fold, all rows with the weight that is left, which have any) of each."""
@@ -98,6 +103,7 @@ def learnt_scale(estimator: Any, folds: Folds, held_out: Rows | None, n_rounds: 
         plan = estimator._plan(replace(data, rows=rest, keep=keep))
         rounds = boost(plan.strategy, n_rounds, []).rounds
         model = plan.learner.outcome(rounds, plan.start, plan.constant).model
+        del plan  # and the memory of its rows
         F = _outputs(model, held.X, data, estimator.n_jobs)
         parts.append((F, held.target, held.weights))
     if not parts:

@@ -278,15 +278,18 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         trace = running(self._n_rounds)
         self._keep(trace, plan, running.training, validation)
         if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
-            binned = plan.binned
-            self.background_ = Background.of(self.model_, binned.matrix, binned.weights, engine)
+            self.background_ = Background.of(
+                self.model_, plan.binned.matrix, plan.binned.weights, engine
+            )
         self._run = None
         if self.warm_start and fresh is not None:
             self._run = replace(fresh, rounds=trace.rounds)
         last = next(reversed(held_out.values()), None) if self._stops_early else None
-        if kept is not None:  # calibrating takes long
+        if kept is not None:  # calibrating takes long, and memory of its own
             self._calibrate(None, None)
             running.end()
+            running.let_go()
+            del plan, validation, fresh, held_out
         self._calibrate(kept, last)
         running.end()
 

@@ -147,6 +147,8 @@ def bin_by(
 ) -> Binned:
     """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
     order, starts = _order(rows, keep, n_ranges)
+    if keyed and is_streamed(rows.X):
+        rows.X.want_keys()
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
     return Binned(
         matrix=made(order, layout), categories=categories, starts=starts,
