@@ -115,6 +115,10 @@ class ForestEstimator(TreeEstimator):
                 return f"{name}={value!r} evaluates trees on values of X, not on bins alone"
         return None
 
+    def _draws_rows(self) -> bool:
+        """Numbers are drawn by what is made of them for sums."""
+        return self.bootstrap and hasattr(self, "classes_")
+
     @property
     def _validation_loss(self) -> str:
         """What is added up over the rows that judge capacities."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Part:
     """
 
     name: str
+    n_rows: int
     X: Any
     y: Any
     w: Any
@@ -135,7 +136,7 @@ class Batches(RowSource):
     def parts(
         self, columns: Sequence[Any] | None = None, batch_rows: int | None = None,
         features: Sequence[Any] | None = None, targets: bool = True,
-    ) -> Iterator[Part]:  # fmt: skip
+    ) -> Generator[Part]:  # fmt: skip
         """The batches that have rows.
 
         `columns` (None: all) are the features that X must have at least, where columns have names;
@@ -152,7 +153,7 @@ class Batches(RowSource):
             )
         for number, batch in enumerate(walk):
             part = self._part(f"batch {number}", batch, columns, features)
-            if _n_rows(part) > 0:
+            if part.n_rows:
                 yield part
 
     def _of_files(
@@ -172,7 +173,7 @@ class Batches(RowSource):
             for frame in file.frames(wanted, batch_rows):
                 part = self._of_frame(f"batch {number} ({path.name})", frame, own)
                 number += 1
-                if len(frame):
+                if part.n_rows:
                     yield part
 
     def _part(
@@ -187,7 +188,7 @@ class Batches(RowSource):
             X = frame_of_arrow(X) if is_arrow(X) else X
             if columns is not None and frame_of(X) is not None:
                 X = select(X, columns)
-            return Part(name, X, _column(y), _column(w))
+            return Part(name, _n_rows(X), X, _column(y), _column(w))
         batch = frame_of_arrow(batch) if is_arrow(batch) else batch
         if frame_of(batch) is None:
             if not hasattr(batch, "shape"):
@@ -195,7 +196,7 @@ class Batches(RowSource):
                     f"{name} must be (X, y), (X, y, sample_weight), a frame, a record batch of "
                     f"pyarrow, or to predict an array; got {type(batch).__name__}."
                 )
-            return Part(name, batch, None, None)
+            return Part(name, _n_rows(batch), batch, None, None)
         own = self._features_among(names_of(batch), name, features)
         return self._of_frame(name, batch, own if columns is None else columns)
 
@@ -205,7 +206,7 @@ class Batches(RowSource):
         if isinstance(frame, StoredColumns) and kept:
             targets = frame.select(kept).frame()
         y, w = (values(targets, one) if one in kept else None for one in (self.label, self.weight))
-        return Part(name, select(frame, columns), y, w)
+        return Part(name, len(frame), select(frame, columns), y, w)
 
     def _features_among(
         self, names: list, where: str, features: Sequence[Any] | None
@@ -271,9 +272,12 @@ def _column(array: Any) -> Any:
     return np.asarray(array) if module in ("pyarrow", "polars") else array
 
 
-def _n_rows(part: Part) -> int:
-    shape = getattr(part.X, "shape", None)
-    return len(part.X) if shape is None else int(shape[0]) if len(shape) else 1
+def _n_rows(X: Any) -> int:
+    """One where X is a single value: it is refused further on."""
+    shape = getattr(X, "shape", None)
+    if shape is None:
+        return len(X) if hasattr(X, "__len__") else 1
+    return int(shape[0]) if len(shape) else 1
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ columns are read. Every later one makes floats of each batch, as of all rows in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,11 @@ class Features:
 
     def __init__(self, estimator: Any, batches: Batches) -> None:
         self.estimator, self.batches = estimator, batches
-        head = next(iter(batches.parts(batch_rows=min(HEAD_ROWS, batches.batch_rows))), None)
-        if head is None:
-            raise ValueError("Batches hold no rows: at least one row is required.")
-        X = self._arrived(head)
+        with closing(batches.parts(batch_rows=min(HEAD_ROWS, batches.batch_rows))) as parts:
+            head = next(parts, None)
+            if head is None:
+                raise ValueError("Batches hold no rows: at least one row is required.")
+            X = self._arrived(head)
         with _about(head):
             read, self.chosen = estimator._read_features(X)
         frame = frame_of(X)
@@ -281,9 +283,7 @@ def _target(part: Part, before: Sequence[np.ndarray]) -> np.ndarray:
     y = np.asarray(to_workplace(part.y, "cpu"))
     if y.ndim == 0:
         raise ValueError(f"y of {part.name} must be 1-dimensional; got a single value.")
-    n = _length(part)
-    if n is not None:
-        check_length(f"y of {part.name}", len(y), "X", n)
+    check_length(f"y of {part.name}", len(y), "X", part.n_rows)
     if before:
         old, new = (_group(array) for array in (before[0], y))
         if old != new or before[0].shape[1:] != y.shape[1:]:
@@ -315,11 +315,3 @@ def _weights(part: Part, n_rows: int, some: bool, is_first: bool) -> list[np.nda
     w = np.full(n_rows, w) if w.ndim == 0 else w
     check_length(f"sample_weight of {part.name}", len(w), "X", n_rows)
     return [w]
-
-
-def _length(part: Part) -> int | None:
-    """Rows of X; None where no column of it was read."""
-    shape = getattr(part.X, "shape", None)
-    if shape is None:
-        return len(part.X)
-    return int(shape[0]) if len(shape) == 2 and shape[1] else None

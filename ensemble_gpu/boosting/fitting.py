@@ -11,6 +11,7 @@ import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.boosting.checking import CheckedRounds
 from ensemble_gpu.boosting.evaluation import (
     PARTS,
@@ -320,6 +321,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
 
     def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""
+        if getattr(self, "n_bags", 1) > 1 and is_streamed(data.rows.X):
+            data.rows.X.want_keys()  # to draw bags by
         return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=keyed)
 
     def _keep(

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
@@ -171,6 +172,10 @@ class TreeEstimator(CategoricalEstimator):
     def _why_no_batches(self) -> str | None:
         return None
 
+    def _draws_rows(self) -> bool:
+        """Whether rows are drawn by keys of their features and the target that was read."""
+        return False
+
     def _check_parameters(self) -> None:
         check_choice("criterion", self.criterion, tuple(self._criteria))
         check_choice("splitter", self.splitter, SPLITTERS)
@@ -195,6 +200,8 @@ class TreeEstimator(CategoricalEstimator):
         engine = engine_for(reading.where, self.n_jobs)
         data = training_data(reading.seen_by(engine), engine, self.max_bins)
         self._categories = data.categories
+        if is_streamed(data.rows.X) and self._draws_rows():
+            data.rows.X.want_keys()
         binned = data.binned(self.max_bins, n_ranges=None)
         statistics = self._statistics(binned.target, binned.weights, engine)
         parameters = self._parameters(binned.matrix, binned.categories, statistics)
