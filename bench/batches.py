@@ -3,7 +3,8 @@
 python -m bench.batches [--rows N] [--features P] [--rounds R] [--batch-rows B] [--fit NAME ...]
 
 Every fit runs in a process of its own, on warm kernels. Memory is the highest size of the process
-beyond what it had before it read anything. The file cache of the system is warm for all of them.
+beyond what it had when all libraries were loaded and nothing was read. "array" reads the files into
+one array and fits it. The file cache of the system is warm for all of them.
 """
 
 from __future__ import annotations
@@ -84,6 +85,9 @@ def read_all(folder: Path, rows: int, p: int, batch_rows: int) -> tuple[np.ndarr
 
 def child(given: argparse.Namespace) -> None:
     """One way, in this process."""
+    import polars  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
     from ensemble_gpu import Batches
 
     folder, p = Path(given.folder), given.features
@@ -137,12 +141,12 @@ def table(given: argparse.Namespace, folder: Path) -> None:
             told = run(given, folder, fit, way)
             if way == "array":
                 known, whole = told["fingerprint"], told["seconds"]
-            same = {"": "", known: "same" if way != "array" else "of the array"}
+            own = told["fingerprint"]
+            model = "" if not own or way == "array" else "same" if own == known else "ANOTHER"
             share = (told["memory"] - batch) / matrix
             ratio = f"{told['seconds'] / whole:.2f}" if whole else ""
             print(f"| {fit} | {way} | {told['seconds']:.1f} | {ratio} | "
-                  f"{told['memory'] / MIB:,.0f} | {share:.2f} | "
-                  f"{same.get(told['fingerprint'], 'ANOTHER' if known else '')} |", flush=True)  # fmt: skip
+                  f"{told['memory'] / MIB:,.0f} | {share:.2f} | {model} |", flush=True)  # fmt: skip
 
 
 def main() -> None:

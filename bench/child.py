@@ -16,6 +16,7 @@ from bench.memory import forget_peak, peak
 from bench.peers import CONTESTANTS, Job, warm_up
 from bench.rates import rate_for
 
+
 def main() -> None:
     """Measure one fit."""
     name, folder = sys.argv[1:3]

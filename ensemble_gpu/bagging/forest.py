@@ -76,9 +76,7 @@ class ForestEstimator(TreeEstimator):
     # The checkpoint that a fit goes on from.
     _saved: Resumable | None = None
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None
-    ) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None) -> Any:
         """Grow on X [n, p] and y [n].
 
         Parameters

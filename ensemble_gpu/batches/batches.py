@@ -1,4 +1,4 @@
-"""`Batches`: training rows that are read a part at a time, from files or from the user's program."""
+"""`Batches`: rows that are read a part at a time, from files or from the user's program."""
 
 from __future__ import annotations
 
@@ -201,16 +201,15 @@ class Batches(RowSource):
         return self._of_frame(name, batch, own if columns is None else columns)
 
     def _of_frame(self, name: str, frame: Any, columns: Sequence[Any]) -> Part:
-        kept = [one for one in (self.label, self.weight) if one in names_of(frame)]
+        named = [one for one in (self.label, self.weight) if one is not None]
+        kept = [one for one in named if one in names_of(frame)]
         targets = frame
         if isinstance(frame, StoredColumns) and kept:
             targets = frame.select(kept).frame()
         y, w = (values(targets, one) if one in kept else None for one in (self.label, self.weight))
         return Part(name, len(frame), select(frame, columns), y, w)
 
-    def _features_among(
-        self, names: list, where: str, features: Sequence[Any] | None
-    ) -> list[Any]:
+    def _features_among(self, names: list, where: str, features: Sequence[Any] | None) -> list[Any]:
         """The features in a file or frame that has columns of these names."""
         wanted = self.features if features is None else features
         if wanted is None:
@@ -283,5 +282,3 @@ def _n_rows(X: Any) -> int:
 def _listed(names: Sequence[Any]) -> str:
     rest = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
     return ", ".join([*map(repr, names[:MOST_NAMES]), *rest])
-
-

@@ -5,6 +5,7 @@ A block is the rows `first` to `first` + its length, as floats. Several pieces s
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -44,9 +45,10 @@ class Hash:
 
     def known(self, target: np.ndarray, weights: np.ndarray | None) -> bool:
         """Whether these are the keys with such targets and weights."""
-        if (weights is None) != (self.weights is None):
-            return False
-        same = weights is None or np.array_equal(weights, self.weights)
+        if weights is None or self.weights is None:
+            same = weights is self.weights
+        else:
+            same = np.array_equal(weights, self.weights)
         return same and np.array_equal(target, self.target)
 
     def __call__(self, first: int, block: np.ndarray) -> None:
@@ -96,7 +98,7 @@ class Place:
         self.width, p = code_width(edges), len(edges)
         n = n_rows if order is None else len(order)
         starts = [0, n] if layout is None else layout.starts.tolist()
-        self.ranges = list(zip(starts[:-1], starts[1:], strict=True))
+        self.ranges = list(pairwise(starts))
         tiles, kind = -(-p // 8), _code_type(self.width)
         if layout is None:
             self.data = new_array((n, tiles, 8), kind).transpose(1, 0, 2)

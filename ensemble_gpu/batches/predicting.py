@@ -19,9 +19,7 @@ METHODS = ("predict", "predict_proba", "decision_function")
 PREDICTION, PROBABILITY, DECISION = NOUNS = ("prediction", "probability", "decision")
 
 
-def predict_batches(
-    estimator: Any, batches: Batches, path: Any, *, method: str = "predict"
-) -> int:
+def predict_batches(estimator: Any, batches: Batches, path: Any, *, method: str = "predict") -> int:
     """Predict batch by batch into a file; one batch and its predictions are in memory at a time.
 
     Parameters
@@ -122,7 +120,8 @@ class ParquetWriter:
     def __init__(self, path: Path) -> None:
         if find_spec("pyarrow") is None:
             raise ImportError("path: files of Parquet need pyarrow: pip install pyarrow")
-        self.path, self.file = path, None
+        self.path = path
+        self.file: Any = None
 
     def write(self, found: np.ndarray, names: list[str]) -> None:
         import pyarrow as pa
@@ -145,7 +144,7 @@ class TextWriter:
     def __init__(self, path: Path) -> None:
         import csv
 
-        self.file = open(path, "w", newline="", encoding="utf-8")
+        self.file = path.open("w", newline="", encoding="utf-8")
         self.lines, self.begun = csv.writer(self.file, lineterminator="\n"), False
 
     def write(self, found: np.ndarray, names: list[str]) -> None:
@@ -162,7 +161,7 @@ class ArrayWriter:
     """An array of NumPy; the header is written again when the number of rows is known."""
 
     def __init__(self, path: Path) -> None:
-        self.file, self.n_rows = open(path, "wb"), 0
+        self.file, self.n_rows = path.open("wb"), 0
         self.like = np.zeros(0)
 
     def write(self, found: np.ndarray, names: list[str]) -> None:

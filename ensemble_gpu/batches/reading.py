@@ -70,12 +70,9 @@ def _check(estimator: Any, **beside: Any) -> None:
         raise TypeError(f"X must be an array, a frame or a list here; got Batches, but {why}.")
     for name, given in beside.items():
         if given is not None:
-            of = {"y": "label", "sample_weight": "weight"}.get(name)
             raise ValueError(
-                f"{name} must be None where X is Batches, which hold it themselves"
-                f"{f' ({of}=, or tuples)' if of else ''}; got {type(given).__name__}."
-                if of
-                else f"{name} must be None where X is Batches; got {type(given).__name__}."
+                f"{name} must be None where X is Batches, which hold what belongs to their rows; "
+                f"got {type(given).__name__}."
             )
     if estimator._device_of_rows() == "cuda":
         raise ValueError(
@@ -179,9 +176,7 @@ class Features:
 
     def _floats(self, part: Part, features: Sequence[int] | None) -> np.ndarray:
         every = range(self.estimator.n_features_in_) if features is None else features
-        labels = {
-            i: self.chosen.labels[f] for i, f in enumerate(every) if f in self.chosen.labels
-        }
+        labels = {i: self.chosen.labels[f] for i, f in enumerate(every) if f in self.chosen.labels}
         stored = part.X
         if isinstance(stored, StoredColumns) and not labels and stored.holds_floats():
             kinds = [(False, _bits(stored.type_of(n)), stored.type_of(n)) for n in stored.columns]
@@ -226,20 +221,21 @@ class Features:
         if X.shape[1] != p:
             raise ValueError(f"{part.name} has {X.shape[1]} features; {self.first} has {p}.")
         kind = self.given_type
-        if X.dtype != kind and not (X.dtype.kind in "OUST" and kind is not None and kind.kind in "OUST"):
+        if X.dtype != kind and not (
+            X.dtype.kind in "OUST" and kind is not None and kind.kind in "OUST"
+        ):
             raise ValueError(f"{part.name} has dtype {X.dtype}; {self.first} has dtype {kind}.")
 
     def _check_columns(
         self, part: Part, found: list, kinds: Sequence[Kind], features: Sequence[int] | None
     ) -> None:
         """Raise where columns of these names and kinds are not those of the first batch."""
-        assert self.names is not None and self.kinds is not None
+        assert self.names is not None
+        assert self.kinds is not None
         at = range(len(self.names)) if features is None else features
         names = [self.names[f] for f in at]
         if found != names:
-            raise ValueError(
-                f"{part.name} has the features {found!r}; {self.first} has {names!r}."
-            )
+            raise ValueError(f"{part.name} has the features {found!r}; {self.first} has {names!r}.")
         for i, f in enumerate(at):
             known, own = self.kinds[f], kinds[i]
             plain = known[0] == own[0] and own[1] <= known[1]

@@ -89,9 +89,7 @@ class Source:
             self._pass("keys", [self._hash])
         return self._hash.keys
 
-    def distinct(
-        self, features: Sequence[int] | None, at: np.ndarray | None
-    ) -> list[np.ndarray]:
+    def distinct(self, features: Sequence[int] | None, at: np.ndarray | None) -> list[np.ndarray]:
         """Ascending values of these features (None: of all) in the rows at these positions."""
         marked = None
         if at is not None:

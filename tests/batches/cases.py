@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ MISSING = np.where(_RNG.random((N, P)) < 0.1, np.nan, X).astype(np.float32)
 def cut(*arrays: Any, cuts: tuple[int, ...] = CUTS) -> list[tuple[Any, ...]]:
     """Batches of the rows between the cuts; arrays that are None are left out."""
     there = [array for array in arrays if array is not None]
-    return [tuple(a[i:j] for a in there) for i, j in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [tuple(a[i:j] for a in there) for i, j in pairwise(cuts)]
 
 
 def check_same(estimator: Any, data: Any, X: Any, y: Any, w: Any = None, **given: Any) -> Any:

@@ -71,7 +71,7 @@ def test_an_error_leaves_the_file_that_was_there(tmp_path):
 
 
 def test_what_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="path must end with one of .parquet, .csv, .npy"):
+    with pytest.raises(ValueError, match=r"path must end with one of \.parquet, \.csv, \.npy"):
         predict_batches(REGRESSOR, DATA, tmp_path / "out.txt")
     with pytest.raises(ValueError, match="method must be one of"):
         predict_batches(REGRESSOR, DATA, tmp_path / "out.csv", method="score")
@@ -79,7 +79,7 @@ def test_what_is_refused(tmp_path):
         predict_batches(REGRESSOR, DATA, tmp_path / "out.csv", method="predict_proba")
     with pytest.raises(TypeError, match="batches must be Batches; got ndarray"):
         predict_batches(REGRESSOR, X, tmp_path / "out.csv")
-    with pytest.raises(ValueError, match="a .npy file holds numbers"):
+    with pytest.raises(ValueError, match=r"a \.npy file holds numbers"):
         predict_batches(CLASSIFIER, DATA, tmp_path / "out.npy")
     with pytest.raises(ValueError, match="Batches hold no rows"):
         predict_batches(REGRESSOR, Batches([X[:0]]), tmp_path / "out.csv")

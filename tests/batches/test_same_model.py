@@ -16,7 +16,20 @@ from ensemble_gpu import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from tests.batches.cases import FRACTIONS, MISSING, WHOLE, K, N, P, T, X, Y, check_cut, check_same, cut
+from tests.batches.cases import (
+    FRACTIONS,
+    MISSING,
+    WHOLE,
+    K,
+    N,
+    P,
+    T,
+    X,
+    Y,
+    check_cut,
+    check_same,
+    cut,
+)
 
 FEW = {"n_estimators": 6}
 TREES = {"max_depth": 3, "learning_rate": 0.3, **FEW}
@@ -122,7 +135,7 @@ def test_labels_of_any_kind(labels):
 
 def test_texts_of_several_lengths_are_labels():
     y = np.where(Y == 1, "a", "long label")
-    parts = [(X[Y == k], y[Y == k].astype(str)) for k in (0, 1)]
+    parts = [(X[k == Y], y[k == Y].astype(str)) for k in (0, 1)]
     parts = [(A, np.array(b.tolist())) for A, b in parts]
     assert parts[0][1].dtype != parts[1][1].dtype
     order = np.argsort(Y, kind="stable")
@@ -193,4 +206,4 @@ def test_the_data_are_left_as_they_were():
     BoostingClassifier(early_stopping=True, **TREES).fit(Batches(parts))
     assert all(part[0].flags.writeable for part in parts)
     assert np.array_equal(np.concatenate([part[0] for part in parts]), X)
-    assert P == X.shape[1]
+    assert X.shape[1] == P

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from importlib import util
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def coloured(rows: int = N) -> pl.DataFrame:
 
 
 def pieces(table, cuts=(0, 1, 300, 300, 700, N)):
-    return [table[a:b] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [table[a:b] for a, b in pairwise(cuts)]
 
 
 def check_frame(estimator, data, table, weight=None):
@@ -112,7 +113,10 @@ def test_frames_are_split_by_name(kind):
 def test_frames_in_tuples():
     table = frame()
     rows = table.drop("y")
-    parts = [(a.to_pandas(), b.to_pandas()["y"]) for a, b in zip(pieces(rows), pieces(table.select("y")), strict=True)]
+    parts = [
+        (a.to_pandas(), b.to_pandas()["y"])
+        for a, b in zip(pieces(rows), pieces(table.select("y")), strict=True)
+    ]
     check_same(STOPPING, Batches(parts), rows.to_pandas(), table["y"].to_pandas())
 
 
@@ -208,7 +212,7 @@ def test_arrow_files(tmp_path):
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.csv.gz"])
 def test_texts(tmp_path, name, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 10_000)  # several blocks
-    table = frame().cast({name: pl.Float64 for name in NAMES})
+    table = frame().cast(dict.fromkeys(NAMES, pl.Float64))
     text = table.write_csv(separator="\t" if "tsv" in name else ",").encode()
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
     data = Batches(tmp_path / name, label="y", batch_rows=100)
@@ -218,7 +222,9 @@ def test_texts(tmp_path, name, monkeypatch):
 
 def test_a_text_whose_numbers_are_whole_at_first(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "BLOCK_BYTES", 2_000)
-    table = pl.DataFrame({"a": np.where(np.arange(N) < 500, np.arange(N), X[:, 0].astype(float)), "y": Y})
+    table = pl.DataFrame(
+        {"a": np.where(np.arange(N) < 500, np.arange(N), X[:, 0].astype(float)), "y": Y}
+    )
     lines = [f"{a:g},{y}" if i < 500 else f"{a!r},{y}" for i, (a, y) in enumerate(table.rows())]
     (tmp_path / "rows.csv").write_text("\n".join(["a,y", *lines]) + "\n")
     check_frame(ADABOOST, Batches(tmp_path / "rows.csv", label="y"), table)
@@ -226,7 +232,7 @@ def test_a_text_whose_numbers_are_whole_at_first(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.arrow"])
 def test_files_without_pyarrow(tmp_path, monkeypatch, name):
-    table = frame().cast({name: pl.Float64 for name in NAMES})
+    table = frame().cast(dict.fromkeys(NAMES, pl.Float64))
     write = {"csv": table.write_csv, "parquet": table.write_parquet, "arrow": table.write_ipc}
     write[name.split(".")[1]](tmp_path / name)
     monkeypatch.setattr(files, "find_spec", lambda n: None if n == "pyarrow" else util.find_spec(n))
