@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--features", type=int, default=28)
     parser.add_argument("--rounds", type=int, default=100)
-    parser.add_argument("--batch-rows", type=int, default=1_000_000)
+    parser.add_argument("--batch-rows", type=int, default=1 << 20)
     parser.add_argument("--fit", nargs="+", choices=FITS, default=list(FITS))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--folder", help="of a child, or where files are from an earlier run")

@@ -70,8 +70,9 @@ class Batches(RowSource):
         Columns of y and of the sample weights, where columns have names.
     features : list of str or None
         Columns of X; None: all others. They must be the same in all batches.
-    batch_rows : int, default=1_000_000
-        Rows that are read from a file at a time. The model does not depend on it.
+    batch_rows : int, default=1,048,576
+        Rows that are read from a file at a time; of Parquet, row groups of at most so many take
+        the least memory. The model does not depend on it.
     codes_path : path or None
         A file that must not exist: it is made for the codes, in place of memory, and is gone once
         the fit has ended, however it ends. The system keeps in memory what it has room for.
@@ -103,7 +104,7 @@ class Batches(RowSource):
         label: str | None = None,
         weight: str | None = None,
         features: Sequence[str] | None = None,
-        batch_rows: int = 1_000_000,
+        batch_rows: int = 1 << 20,
         codes_path: Any = None,
         progress: bool = False,
     ) -> None:

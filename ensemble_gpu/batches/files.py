@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ SMALL_NUMBERS = ("bool", "int8", "uint8", "int16", "uint16", "halffloat", "float
 NUMBERS = (*SMALL_NUMBERS, "int32", "uint32", "int64", "uint64", "double")
 # What stands for a missing value in a text.
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+# Letters of an error of a library that are shown.
+MOST_LETTERS = 300
 # Bytes of a column of Parquet that are read at once.
 BUFFER_BYTES = 1 << 20
 # Bytes of a text that are parsed at once; rows of it that types are guessed from.
@@ -74,9 +77,10 @@ class File:
 
     def names(self) -> list[str]:
         """The columns."""
-        if find_spec("pyarrow") is None:
-            return self._lazy().collect_schema().names()
-        return self._schema().names
+        with _reading(self.path):
+            if find_spec("pyarrow") is None:
+                return self._lazy().collect_schema().names()
+            return self._schema().names
 
     def n_rows(self) -> int | None:
         """How many rows there are, where the file says so."""
@@ -84,13 +88,18 @@ class File:
             return None
         import pyarrow.parquet as parquet
 
-        return parquet.read_metadata(self.path).num_rows
+        with _reading(self.path):
+            return parquet.read_metadata(self.path).num_rows
 
     def frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         """The rows in order, these columns of them, at most so many at a time.
 
         Frames, or columns that are read when they are asked for, while the next ones are not.
         """
+        with _reading(self.path):
+            yield from self._frames(columns, batch_rows)
+
+    def _frames(self, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
         if find_spec("pyarrow") is None:
             yield from self._by_polars(columns, batch_rows)
             return
@@ -121,7 +130,7 @@ class File:
             import pyarrow.parquet as parquet
 
             with parquet.ParquetFile(self.path, buffer_size=BUFFER_BYTES) as file:
-                yield from _row_groups(file, columns, batch_rows)
+                yield from self._row_groups(file, columns, batch_rows)
         elif self.kind == ARROW:
             with pa.memory_map(str(self.path)) as source:
                 file = pa.ipc.open_file(source)
@@ -137,6 +146,26 @@ class File:
                         waiting = []
                 if waiting:
                     yield from pa.Table.from_batches(waiting).combine_chunks().to_batches()
+
+    def _row_groups(self, file: Any, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
+        """Row groups of a file of Parquet, some small ones together, large ones in parts."""
+        import pyarrow as pa
+
+        sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+        first = 0
+        while first < len(sizes):
+            last, rows = first + 1, sizes[first]
+            while last < len(sizes) and rows + sizes[last] <= batch_rows:
+                rows += sizes[last]
+                last += 1
+            groups = list(range(first, last))
+            first = last
+            pa.default_memory_pool().release_unused()  # which keeps more than a batch
+            if rows > batch_rows:
+                yield from file.iter_batches(batch_rows, row_groups=groups, columns=list(columns))
+            else:
+                yield StoredColumns(self.path, file, groups, columns, rows)
+        pa.default_memory_pool().release_unused()
 
     def _open_text(self, columns: list[str] | None) -> Any:
         """A reader of record batches."""
@@ -187,25 +216,16 @@ class File:
             yield from frame.iter_slices(batch_rows)
 
 
-def _row_groups(file: Any, columns: Sequence[str], batch_rows: int) -> Iterator[Any]:
-    """Row groups of a file of Parquet, some small ones together, large ones in parts."""
-    import pyarrow as pa
-
-    sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
-    first = 0
-    while first < len(sizes):
-        last, rows = first + 1, sizes[first]
-        while last < len(sizes) and rows + sizes[last] <= batch_rows:
-            rows += sizes[last]
-            last += 1
-        groups = list(range(first, last))
-        first = last
-        pa.default_memory_pool().release_unused()  # which keeps more than a batch
-        if rows > batch_rows:
-            yield from file.iter_batches(batch_rows, row_groups=groups, columns=list(columns))
-        else:
-            yield StoredColumns(file, groups, columns, rows)
-    pa.default_memory_pool().release_unused()
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Errors of two libraries, each with types of its own, say which file it is."""
+    try:
+        yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())[:MOST_LETTERS]
+        raise ValueError(f"{path} cannot be read as {kind_of(path)}: {text}") from error
 
 
 class StoredColumns:
@@ -214,15 +234,17 @@ class StoredColumns:
     One after the other: pyarrow takes several times the memory of a batch to read all at once.
     """
 
-    def __init__(self, file: Any, groups: list[int], columns: Sequence[str], n_rows: int) -> None:
-        self.file, self.groups, self.columns = file, groups, list(columns)
+    def __init__(
+        self, path: Path, file: Any, groups: list[int], columns: Sequence[str], n_rows: int
+    ) -> None:
+        self.path, self.file, self.groups, self.columns = path, file, groups, list(columns)
         self.shape = n_rows, len(columns)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def select(self, columns: Sequence[str]) -> StoredColumns:
-        return StoredColumns(self.file, self.groups, columns, self.shape[0])
+        return StoredColumns(self.path, self.file, self.groups, columns, self.shape[0])
 
     def type_of(self, name: str) -> str:
         """As pyarrow calls it."""
@@ -248,7 +270,8 @@ class StoredColumns:
         return found
 
     def _read(self, name: str) -> Any:
-        return self.file.read_row_groups(self.groups, [name], use_threads=False).column(0)
+        with _reading(self.path):
+            return self.file.read_row_groups(self.groups, [name], use_threads=False).column(0)
 
     def frame(self) -> Any:
         """All columns as a frame."""

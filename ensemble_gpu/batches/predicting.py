@@ -47,7 +47,7 @@ def predict_batches(estimator: Any, batches: Batches, path: Any, *, method: str 
     >>> import numpy as np
     >>> parts = [(np.arange(10.0)[:, None] + k, np.arange(10.0)) for k in range(2)]
     >>> model = BoostingRegressor(n_estimators=2).fit(Batches(parts))
-    >>> predict_batches(model, Batches(parts), "/tmp/predictions.npy")
+    >>> predict_batches(model, Batches(parts), "predictions.npy")
     20
     """
     if not isinstance(batches, Batches):

@@ -112,6 +112,7 @@ class Features:
         bar = RowsBar("labels", self.batches.progress, self.batches.n_rows)
         weights: list[np.ndarray] = []
         for part in self.batches.parts(columns):
+            self._check_named(part)
             targets.append(_target(part, targets))
             bar(len(targets[-1]))
             weights += _weights(part, len(targets[-1]), bool(weights), len(targets) == 1)
@@ -123,6 +124,13 @@ class Features:
         labels = {f: sorted_labels(list(known)) for f, known in found.items()}
         self.chosen = Chosen(self.chosen.features, labels, self.chosen.names)
         return np.concatenate(targets), np.concatenate(weights) if weights else None
+
+    def _check_named(self, part: Part) -> None:
+        """Raise where y or the weights were named and are not there."""
+        named = (("label", self.batches.label, part.y), ("weight", self.batches.weight, part.w))
+        for parameter, name, found in named:
+            if name is not None and found is None:
+                raise ValueError(f"{parameter}={name!r} is no column of {part.name}.")
 
     def _table(self, part: Part, feature: int) -> Table:
         table = table_of(unmasked(part.loaded()))

@@ -47,6 +47,21 @@ def test_walks(why):
     assert len(calls) == 2 + expected
 
 
+@pytest.mark.parametrize("variant", ["real", "logit"])
+def test_rows_without_weight_cost_no_walk(variant):
+    calls = []
+    w = np.where(np.arange(N) % 50 == 0, 0.0, 1.0 + np.arange(N) % 3)
+    more = np.concatenate([X, X + 1]), np.tile(Y, 2), np.tile(w, 2)
+
+    def batches():
+        calls.append(1)
+        yield tuple(part[:9_999] for part in more)
+        yield tuple(part[9_999:] for part in more)
+
+    AdaBoostClassifier(variant=variant, **FEW).fit(Batches(batches))
+    assert len(calls) == 2 + 3
+
+
 def test_rows_are_gathered_in_any_order_and_repeatedly():
     at = np.array([7, 3, 3, 0, 9])
     work = Gather(at, 3, np.dtype(np.float32))

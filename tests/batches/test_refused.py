@@ -81,6 +81,10 @@ FITS = {
         lambda: Batches([FRAME, FRAME.cast({"a": pl.Float64})], label="y"),
     "batch 0: X must hold numbers .* it has column 'b' .dtype String.":
         lambda: Batches([TEXTS], label="y"),
+    "label='z' is no column of batch 0": lambda: Batches([FRAME], label="z"),
+    "weight='z' is no column of batch 0": lambda: Batches([FRAME], label="y", weight="z"),
+    "weight='w' is no column of batch 1":
+        lambda: Batches([FRAME.with_columns(w=pl.lit(1.0)), FRAME], label="y", weight="w"),
     "y must hold at least 2 classes": lambda: Batches([(X, np.zeros(len(X)))]),
     r"source\(\) must return an iterator over batches; got int": lambda: Batches(lambda: 3),
 }  # fmt: skip

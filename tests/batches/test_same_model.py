@@ -144,13 +144,15 @@ def test_texts_of_several_lengths_are_labels():
 
 def test_more_rows_than_edges_are_computed_from():
     rng = np.random.default_rng(3)
-    n = 140_000
+    n = 160_000
     rows = rng.normal(size=(n, 3)).astype(np.float32)
     y = (rows[:, 0] + rng.normal(size=n) > 0.5).astype(np.int8)
-    w = rng.integers(0, 3, size=n)
+    w = rng.integers(0, 10, size=n)  # nine in ten take part
     cuts = (0, 50_000, 50_001, 130_000, n)
     for estimator in (AdaBoostClassifier(**FEW), BoostingClassifier(early_stopping=True, **TREES)):
-        check_same(estimator, Batches(cut(rows, y, w, cuts=cuts)), rows, y, w)
+        for weights in (None, w):
+            data = Batches(cut(rows, y, weights, cuts=cuts))
+            check_same(estimator, data, rows, y, weights)
 
 
 def test_more_bins_than_a_byte_holds():

@@ -257,3 +257,18 @@ def test_a_frame_of_pandas_with_missing_cells():
     parts = [part for part in pieces(table) if len(part)]
     assert isinstance(table, pd.DataFrame)
     check_same(ADABOOST, Batches(parts, label="y"), table.drop(columns="y"), table["y"])
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.arrow"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"a,y\n1,0\n2,1,7\n")
+    with pytest.raises(ValueError, match=f"{name} cannot be read as {name.split('.')[1]}"):
+        ADABOOST.fit(Batches(path, label="y"))
+
+
+def test_files_of_other_kinds(tmp_path):
+    for name in ("rows.xlsx", "rows.parquet.gz"):
+        (tmp_path / name).write_bytes(b"")
+        with pytest.raises(ValueError, match=r"files must end with one of \.parquet"):
+            Batches(tmp_path / name)
