@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench.memory import forget_peak, peak
+from bench.memory import OwnPages, forget_peak, peak
 
 FILES = 10
 MIB = 1 << 20
@@ -97,21 +97,22 @@ def child(given: argparse.Namespace) -> None:
     pattern = str(folder / "*.parquet")
     forget_peak()
     before = psutil.Process().memory_info().rss
-    told: dict[str, Any] = {}
-    start = time.perf_counter()
-    if given.way in ("read", "array"):
-        X, y = read_all(folder, given.rows, p, given.batch_rows)
-        told["reading"] = time.perf_counter() - start
-    model = None
-    if given.way == "array":
-        model = estimator(given.only, given.rounds).fit(X, y)
-    elif given.way != "read":
-        path = folder / "codes" if given.way == "codes_path" else None
-        data = Batches(pattern, label=LABEL, batch_rows=given.batch_rows, codes_path=path)
-        model = estimator(given.only, given.rounds).fit(data)
-    told["seconds"] = time.perf_counter() - start
-    told["memory"] = peak() - before
-    told["fingerprint"] = "" if model is None else model.model_.fingerprint()
+    model, start = None, time.perf_counter()
+    with OwnPages() as own:
+        if given.way in ("read", "array"):
+            X, y = read_all(folder, given.rows, p, given.batch_rows)
+        if given.way == "array":
+            model = estimator(given.only, given.rounds).fit(X, y)
+        elif given.way != "read":
+            path = folder / "codes" if given.way == "codes_path" else None
+            data = Batches(pattern, label=LABEL, batch_rows=given.batch_rows, codes_path=path)
+            model = estimator(given.only, given.rounds).fit(data)
+    told = {
+        "seconds": time.perf_counter() - start,
+        "memory": peak() - before,
+        "own": own.most,
+        "fingerprint": "" if model is None else model.model_.fingerprint(),
+    }
     print(json.dumps(told))
 
 
@@ -132,8 +133,9 @@ def table(given: argparse.Namespace, folder: Path) -> None:
     print(f"{given.rows:,} x {given.features}, float32, {given.rounds} rounds, batches of "
           f"{given.batch_rows:,} rows. Matrix: {matrix / MIB:,.0f} MiB, batch: "
           f"{batch / MIB:,.0f} MiB; {psutil.cpu_count()} threads.\n")  # fmt: skip
-    print("| fit | way | seconds | of reading + array fit | MiB | (MiB - batch) / matrix | model |")
-    print("|---|---|---|---|---|---|---|")
+    print("| fit | way | seconds | of reading + array fit | MiB | (MiB - batch) / matrix | "
+          "MiB without files | model |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|")
     for fit in given.fit:
         known = ""
         whole = 0.0
@@ -146,7 +148,8 @@ def table(given: argparse.Namespace, folder: Path) -> None:
             share = (told["memory"] - batch) / matrix
             ratio = f"{told['seconds'] / whole:.2f}" if whole else ""
             print(f"| {fit} | {way} | {told['seconds']:.1f} | {ratio} | "
-                  f"{told['memory'] / MIB:,.0f} | {share:.2f} | {model} |", flush=True)  # fmt: skip
+                  f"{told['memory'] / MIB:,.0f} | {share:.2f} | {told['own'] / MIB:,.0f} | "
+                  f"{model} |", flush=True)  # fmt: skip
 
 
 def main() -> None:

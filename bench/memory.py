@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
 from pathlib import Path
 
 # ru_maxrss counts bytes on macOS, KiB elsewhere.
@@ -27,3 +28,36 @@ def peak() -> int:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
+
+
+class OwnPages:
+    """The most memory without pages of files, which the system may drop, looked at now and then.
+
+    Linux: RssAnon; elsewhere 0.
+    """
+
+    def __init__(self, seconds: float = 0.02) -> None:
+        self.seconds, self.most = seconds, 0
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> OwnPages:
+        self.before = self._now()
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._watch.join()
+
+    def _look(self) -> None:
+        while not self._ended.wait(self.seconds):
+            self.most = max(self.most, self._now() - self.before)
+
+    @staticmethod
+    def _now() -> int:
+        if STATUS.exists():
+            for line in STATUS.read_text().splitlines():
+                if line.startswith("RssAnon:"):
+                    return int(line.split()[1]) * 1024
+        return 0
