@@ -228,11 +228,12 @@ class Features:
         p = self.estimator.n_features_in_
         if X.shape[1] != p:
             raise ValueError(f"{part.name} has {X.shape[1]} features; {self.first} has {p}.")
-        kind = self.given_type
-        if X.dtype != kind and not (
-            X.dtype.kind in "OUST" and kind is not None and kind.kind in "OUST"
-        ):
-            raise ValueError(f"{part.name} has dtype {X.dtype}; {self.first} has dtype {kind}.")
+        objects = X.dtype.kind in "OUST"
+        read = np.float64 if objects else check_numbers(X[:0], NUMPY, part.name).dtype
+        if read != self.dtype:
+            raise ValueError(
+                f"{part.name} has dtype {X.dtype}; {self.first} has dtype {self.given_type}."
+            )
 
     def _check_columns(
         self, part: Part, found: list, kinds: Sequence[Kind], features: Sequence[int] | None

@@ -23,6 +23,7 @@ from ensemble_gpu import (
 )
 from ensemble_gpu.batches import files
 from tests.batches.cases import FRACTIONS, MISSING, N, X, Y, check_same, cut
+from tests.libraries import Jax, Torch
 
 NAMES = [f"x{f}" for f in range(X.shape[1])]
 COLOURS = np.array(["red", "green", "blue", "black"], dtype=object)
@@ -272,3 +273,25 @@ def test_files_of_other_kinds(tmp_path):
         (tmp_path / name).write_bytes(b"")
         with pytest.raises(ValueError, match=r"files must end with one of \.parquet"):
             Batches(tmp_path / name)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("library", [Torch(), Jax()], ids=["torch", "jax"])
+def test_arrays_of_other_libraries_on_the_host(library):
+    parts = [(library.put(rows), library.put(y)) for rows, y in cut(X, Y, cuts=(0, 400, N))]
+    check_same(STOPPING, Batches(parts), X, Y)
+
+
+def test_arrays_of_another_device_are_refused():
+    import array_api_strict as strict
+
+    device = strict.Device("device1")
+    parts = [(strict.asarray(X, device=device), Y)]
+    with pytest.raises(TypeError, match=r"batch 0 is array_api_strict .*must be on the host"):
+        ADABOOST.fit(Batches(parts))
+
+
+def test_masked_cells_are_missing():
+    hole = np.random.default_rng(4).random(X.shape) < 0.1
+    rows = np.ma.masked_array(X, hole)
+    check_same(ADABOOST, Batches(cut(rows, Y)), rows, Y)
