@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench.child import forget_peak, peak
 from bench.data import Shape, Split, generated, regression
 from bench.forest_peers import DEPTH, FITS, LEAVES, RATE, Predict, warm_up
 from bench.losses import squared_error
 from bench.markdown import seconds, table
 from bench.measure import Effort, Timing, auc, interleave, log_loss, machine
+from bench.memory import forget_peak, peak
 from bench.peers import MAX_BINS, OURS, Job
 from bench.report import TARGET_THREADS
 

@@ -81,7 +81,7 @@ def _fitted(learner: Any, rounds: int, threads: int) -> Any:
 def pool(options: argparse.Namespace) -> list[list[str]]:
     import psutil
 
-    from bench.child import forget_peak, peak
+    from bench.memory import forget_peak, peak
     from ensemble_gpu.learners import Pool
 
     n, members, rounds = (10_000, 1000, 50) if options.quick else (100_000, 1000, 200)

@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 import psutil
 
-from bench.child import forget_peak, peak
 from bench.data import Shape, generated
 from bench.markdown import seconds, table
 from bench.measure import auc, machine
+from bench.memory import forget_peak, peak
 from bench.peers import OURS
 from bench.tree_peers import BOOSTERS, Setting, Task, takes_part
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ensemble_gpu.bagging.bagging import BaggingClassifier, BaggingRegressor
     from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
+    from ensemble_gpu.batches.batches import Batches
+    from ensemble_gpu.batches.predicting import predict_batches
     from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
     from ensemble_gpu.boosting.boosting_ranker import BoostingRanker
     from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
@@ -47,6 +49,7 @@ _HOME = {
     "AdditiveModel": "ensemble_gpu.model.additive",
     "BaggingClassifier": "ensemble_gpu.bagging.bagging",
     "BaggingRegressor": "ensemble_gpu.bagging.bagging",
+    "Batches": "ensemble_gpu.batches.batches",
     "BoostingClassifier": "ensemble_gpu.boosting.estimators",
     "BoostingRanker": "ensemble_gpu.boosting.boosting_ranker",
     "BoostingRegressor": "ensemble_gpu.boosting.estimators",
@@ -74,6 +77,7 @@ _HOME = {
     "impurity": "ensemble_gpu.model.impurity",
     "load": "ensemble_gpu.saving.files",
     "plot_tree": "ensemble_gpu.plotting.tree",
+    "predict_batches": "ensemble_gpu.batches.predicting",
     "read_header": "ensemble_gpu.saving.files",
     "regularization_path": "ensemble_gpu.paths.regularization",
     "report_html": "ensemble_gpu.reporting.report",
@@ -91,6 +95,7 @@ __all__ = [
     "AdditiveModel",
     "BaggingClassifier",
     "BaggingRegressor",
+    "Batches",
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
@@ -119,6 +124,7 @@ __all__ = [
     "impurity",
     "load",
     "plot_tree",
+    "predict_batches",
     "read_header",
     "regularization_path",
     "report_html",

@@ -13,6 +13,7 @@ import array_api_extra as xpx
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
+from ensemble_gpu.arrays.streamed import Decoded, Streamed
 
 
 def encode(X: Any, values: Mapping[int, np.ndarray], where: Where) -> Any:
@@ -24,6 +25,8 @@ def encode(X: Any, values: Mapping[int, np.ndarray], where: Where) -> Any:
     """
     if not values:
         return X
+    if isinstance(X, Decoded | Streamed):
+        return X.encoded(values)
     if X.dtype not in (where.xp.float32, where.xp.float64):
         X = where.as_float64(X)
     out = X

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
+from ensemble_gpu.arrays.streamed import Decoded, Streamed
 
 # Cells of a dense block: it stays small beside the codes of the matrix.
 BLOCK_CELLS = 1 << 20
@@ -23,6 +24,16 @@ def is_sparse(X: Any) -> bool:
     """A matrix or an array of scipy.sparse, which whoever has one has imported."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and sparse.issparse(X)
+
+
+def in_blocks(X: Any) -> bool:
+    """A sparse matrix, or decoded rows: dense blocks of a few rows are what is read of them."""
+    return isinstance(X, Decoded) or is_sparse(X)
+
+
+def is_no_array(X: Any) -> bool:
+    """Rows that an engine has no view of."""
+    return isinstance(X, Streamed) or in_blocks(X)
 
 
 def check_dense(X: Any, for_what: str) -> None:
@@ -44,8 +55,8 @@ def canonical(X: Any) -> Any:
 
 
 def take_rows(X: Any, at: Any) -> Any:
-    """The rows of an array or a sparse matrix at the given positions."""
-    return X[at] if is_sparse(X) else locate(X).xp.take(X, at, axis=0)
+    """The rows of an array, a sparse matrix or streamed rows at the given positions."""
+    return X[at] if is_no_array(X) else locate(X).xp.take(X, at, axis=0)
 
 
 def take_columns(X: Any, at: np.ndarray) -> Any:
@@ -57,12 +68,12 @@ def take_columns(X: Any, at: np.ndarray) -> Any:
 
 
 def column(X: Any, f: int) -> Any:
-    """Column f [rows] of an array or a sparse matrix."""
+    """Column f [rows] of an array, a sparse matrix or decoded rows."""
     return X[:, [f]].toarray()[:, 0] if is_sparse(X) else X[:, f]
 
 
 def dense_blocks(X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-    """The rows of a sparse matrix, some at a time."""
+    """The rows of what is read in blocks, some at a time."""
     n, p = X.shape
     size = max(1, BLOCK_CELLS // max(1, p))
     for start in range(0, n, size):

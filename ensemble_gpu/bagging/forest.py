@@ -77,13 +77,13 @@ class ForestEstimator(TreeEstimator):
     # The checkpoint that a fit goes on from.
     _saved: Resumable | None = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: Any = None) -> Any:
         """Grow on X [n, p] and y [n].
 
         Parameters
         ----------
         X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
-            cells are missing
+            cells are missing. Or `Batches`, which have y and weights
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -103,6 +103,20 @@ class ForestEstimator(TreeEstimator):
             return super().fit(X, y, sample_weight)
         finally:
             del self._saved
+
+    def _why_no_batches(self) -> str | None:
+        """Thresholds lie between the values of a node, codes of other rows do not say on which
+        side.
+        """
+        for name in ("oob_score", "capacity"):
+            if getattr(self, name):
+                value = getattr(self, name)
+                return f"{name}={value!r} evaluates trees on values of X, not on bins alone"
+        return None
+
+    def _draws_rows(self) -> bool:
+        """Numbers are drawn by what is made of them for sums."""
+        return self.bootstrap and hasattr(self, "classes_")
 
     @property
     def _validation_loss(self) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from sklearn.base import clone
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.boosting.calibration import learnt_scale
+from ensemble_gpu.arrays.streamed import is_streamed
+from ensemble_gpu.boosting.calibration import Folds, learnt_scale
 from ensemble_gpu.boosting.classifier import BoostedClassifier
 from ensemble_gpu.boosting.coded import AUTO, CODES, FORMS, OVR, SINGLE
 from ensemble_gpu.boosting.given import is_own
@@ -270,10 +271,15 @@ class AdaBoostClassifier(BoostedClassifier):
         """Of calibrated models not even the rounds: the scale is that of their number."""
         return () if self._calibrates else super()._contained()
 
-    def _kept_data(self, data: TrainingData) -> TrainingData | None:
-        return data if self._calibrates else None
+    def _kept_data(self, data: TrainingData) -> Folds | None:
+        if not self._calibrates:
+            return None
+        folds = Folds(data, len(self.classes_))
+        if is_streamed(data.rows.X) and not self._stops_early:
+            folds.foresee(1 if self.variant == "logit" else len(self.classes_))
+        return folds
 
-    def _calibrate(self, data: TrainingData | None, held_out: Rows | None) -> None:
+    def _calibrate(self, data: Folds | None, held_out: Rows | None) -> None:
         self.scale_ = 1.0
         if data is not None:
             self.scale_ = learnt_scale(self, data, held_out, self.n_estimators_)

@@ -9,17 +9,25 @@ depend on a seed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.boosting.loop import boost
-from ensemble_gpu.boosting.rows import items_and_classes, set_items_aside
-from ensemble_gpu.data.rows import Rows
-from ensemble_gpu.data.sampling import fold_of_items
+from ensemble_gpu.boosting.rows import (
+    items_and_classes,
+    of_all_workers,
+    set_aside,
+    weight_left,
+)
+from ensemble_gpu.data.matrix import sort_by_class
+from ensemble_gpu.data.rows import Rows, positions
+from ensemble_gpu.data.sampling import Items, fold_of_items
 from ensemble_gpu.estimators.reading import TrainingData
+from ensemble_gpu.kernels.sparse import evaluate_forest
 from ensemble_gpu.model.calibration import best_scale
 from ensemble_gpu.model.forest import Forest
 
@@ -27,15 +35,106 @@ N_FOLDS = 5
 ENOUGH_ROWS = 2_000
 FOLD_SEED = 0
 
+# The rows of a fold, in order of their items; in a team the numbers of those, else None.
+Held = tuple[np.ndarray, np.ndarray | None]
 
-def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_rounds: int) -> float:
+
+class Folds:
+    """The folds of training rows, found once.
+
+    None where a class has a single item: it would be missing in training.
+    """
+
+    def __init__(self, data: TrainingData, n_classes: int) -> None:
+        self.data, self.n_classes = data, n_classes
+        self._cut: tuple[Items, list[Held]] | None = None
+
+    def foresee(self, n_ranges: int) -> None:
+        """Tell rows that are read in passes (arrays/streamed.py) which ones the first fold leaves,
+        binned in so many ranges: what their edges need is read along with codes of all rows.
+        """
+        self.data.rows.X.foresee(lambda: self._first_rest(n_ranges))
+
+    def _first_rest(self, n_ranges: int) -> Any | None:
+        """Positions of the rows that are trained on beside the first fold, in order."""
+        items, folds = self._found
+        if not folds:
+            return None
+        rows, where = self._rows, self.data.where
+        rest = weight_left(rows, items, folds[0][0]) > 0
+        order = where.xp.nonzero(where.put(rest))[0]
+        if n_ranges > 1:
+            order = sort_by_class(rows.target, n_ranges, where.put(rest), where).rows
+        kept = positions(self.data.rows, self.data.keep)
+        return order if kept is None else where.xp.take(kept, order)
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self.data.taking_part()
+
+    @property
+    def _found(self) -> tuple[Items, list[Held]]:
+        """How rows are items (without which item is of which row), and as many folds as needed."""
+        if self._cut is None:
+            self._cut = self._find()
+        return self._cut
+
+    def _find(self) -> tuple[Items, list[Held]]:
+        data, n_classes = self.data, self.n_classes
+        where, team, at = data.where, data.engine.team, positions(data.rows, data.keep)
+        host = None if at is None else where.host(at)
+        items, index = items_and_classes(self._rows, n_classes, where, team, host)
+        label = index[items.rows]
+        if team.sum([int((label == c).sum()) for c in range(n_classes)]).min() < 2:
+            return items, []
+        fold = fold_of_items(index, items, n_classes, N_FOLDS, FOLD_SEED, team)
+        folds, n_seen = list[Held](), 0
+        for chosen in (fold == k for k in range(N_FOLDS)):
+            n = team.count(int(chosen.sum()))
+            if n and n_seen < ENOUGH_ROWS:
+                n_seen += n
+                numbers = None if items.numbers is None else items.numbers[chosen]
+                folds.append((items.rows[chosen], numbers))
+        return replace(items, rows=items.rows[:0].copy(), numbers=None), folds
+
+    def __iter__(self) -> Iterator[tuple[Rows, Rows, Any]]:
+        """(rows of a fold, all rows with the weight that is left, which have any) of each.
+
+        In a team the first worker has the rows of the fold, and `rest` are all rows of the worker.
+        """
+        data, (items, folds) = self.data, self._found
+        where, team = data.where, data.engine.team
+        for held, numbers in folds:
+            apart, rest, keep = set_aside(self._rows, items, held, where)
+            if numbers is not None:
+                apart = of_all_workers(apart, numbers, where, team)
+                rest, keep = self._among_all(rest, keep)
+            yield apart, rest, keep
+
+    def _among_all(self, rest: Rows, keep: Any) -> tuple[Rows, Any]:
+        """All rows of a worker with the weights of `rest`; which of them take part."""
+        data, where = self.data, self.data.where
+        at = positions(data.rows, data.keep)
+        if at is None:
+            return rest, keep
+
+        def spread(array: Any, kind: Any) -> Any:
+            every = np.zeros(data.rows.X.shape[0], dtype=kind)
+            every[where.host(at)] = where.host(array)
+            return where.put(every)
+
+        weights = None if rest.weights is None else spread(rest.weights, np.float64)
+        return replace(data.rows, weights=weights), spread(keep, bool)
+
+
+def learnt_scale(estimator: Any, folds: Folds, held_out: Rows | None, n_rounds: int) -> float:
     """The scale of an estimator's outputs after `n_rounds`; 1 where it cannot be learnt.
 
     `held_out` are rows that its model has not been trained on already. It cannot be learnt from a
     model without rounds, nor without them where a class has a single row.
     """
     parts: list[tuple[Any, Any, Any]] = []
-    where, team = data.where, data.engine.team
+    data, where, team = folds.data, folds.data.where, folds.data.engine.team
     if n_rounds == 0:
         return 1.0
 
@@ -48,13 +147,14 @@ def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_ro
     if held_out is not None:
         note(estimator.model_, held_out)
         n_seen = held_out.X.shape[0]
-    n_classes = len(estimator.classes_)
-    for held, rest, keep in _folds(data, n_classes):
+    for held, rest, keep in folds:
         if team.each(n_seen)[0] >= ENOUGH_ROWS:
             break
         plan = estimator._plan(replace(data, rows=rest, keep=keep))
         rounds = boost(plan.strategy, n_rounds, []).rounds
-        note(plan.learner.outcome(rounds, plan.start, plan.constant).model, held)
+        model = plan.learner.outcome(rounds, plan.start, plan.constant).model
+        del plan  # and the memory of its rows
+        note(model, held)
         n_seen += held.X.shape[0]
 
     def learnt() -> float:
@@ -63,45 +163,10 @@ def learnt_scale(estimator: Any, data: TrainingData, held_out: Rows | None, n_ro
     return team.from_first(learnt)
 
 
-def _folds(data: TrainingData, n_classes: int) -> Any:
-    """(rows of a fold, all rows with the weight that is left, which have any) of fold after fold.
-
-    None where a class has a single item: it would be missing in training.
-    """
-    rows, where, team = data.rows, data.where, data.engine.team
-    at = None
-    if data.keep is not None:
-        at = np.flatnonzero(where.host(data.keep))
-        rows = rows.take(where.put(at))
-    items, index = items_and_classes(rows, n_classes, where, team, at)
-    label = index[items.rows]
-    if team.sum([int((label == c).sum()) for c in range(n_classes)]).min() < 2:
-        return
-    fold = fold_of_items(index, items, n_classes, N_FOLDS, FOLD_SEED, team)
-    for k in range(N_FOLDS):
-        if team.any(bool((fold == k).any())):
-            held, rest, keep = set_items_aside(rows, items, fold == k, where, team)
-            if at is not None:
-                rest, keep = _among_all(data.rows, rest, keep, at, where)
-            yield held, rest, keep
-
-
-def _among_all(rows: Rows, rest: Rows, keep: Any, at: np.ndarray, where: Where) -> tuple[Rows, Any]:
-    """All rows, of which those `at` have the weights of `rest`; which of them take part."""
-
-    def spread(array: Any, kind: Any) -> Any:
-        every = np.zeros(rows.X.shape[0], dtype=kind)
-        every[at] = where.host(array)
-        return where.put(every)
-
-    weights = None if rest.weights is None else spread(rest.weights, np.float64)
-    return replace(rows, weights=weights), spread(keep, bool)
-
-
 def _outputs(model: Any, X: Any, data: TrainingData, n_jobs: int | None) -> Any:
     """F of encoded rows; a forest would encode them itself."""
     if isinstance(model, Forest):
-        return data.engine.evaluate_forest(X, model.packed)
+        return evaluate_forest(data.engine, X, model.packed)
     return model(X, n_jobs=n_jobs)
 
 

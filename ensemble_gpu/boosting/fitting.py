@@ -11,6 +11,7 @@ import numpy as np
 
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.boosting.checking import CheckedRounds
 from ensemble_gpu.boosting.evaluation import (
     PARTS,
@@ -91,14 +92,16 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     def _plan(self, data: TrainingData) -> Plan:
         raise NotImplementedError
 
-    def _calibrate(self, data: TrainingData | None, held_out: Rows | None) -> None:
+    def _calibrate(self, data: Any, held_out: Rows | None) -> None:
         """Learn what probabilities need besides the model; `data` is what `_kept_data` has kept.
 
         `held_out` are rows that the model has not been trained on (None: there are none).
         """
 
-    def _kept_data(self, data: TrainingData) -> TrainingData | None:
-        """The training data, where it is needed once the model is there."""
+    def _kept_data(self, data: TrainingData) -> Any:
+        """What is needed of the training data once the model is there; asked before they are
+        binned. None: nothing.
+        """
         return None
 
     def _metric_truth(self, target: Any, where: Where) -> Any:
@@ -112,7 +115,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         X_val: Any = None,
@@ -130,7 +133,7 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         Parameters
         ----------
         X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
-            cells are missing
+            cells are missing. Or `Batches`, which have y and weights
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -225,6 +228,14 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         own = getattr(self, "estimator", None) is None and self.learning_rate is not None
         return ("n_estimators",) if plain and own else ()
 
+    def _why_no_batches(self) -> str | None:
+        if self._needs_queries:
+            return f"{type(self).__name__} compares rows within queries"
+        learner = getattr(self, "estimator", None)
+        if learner is not None:
+            return f"estimator={learner!r} looks at values of X; stumps and trees see bins"
+        return None
+
     def _resolved(self) -> dict[str, Any]:
         """What rounds are made with, of the parameters that may be left to the estimator."""
         return {}
@@ -247,10 +258,10 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         held_out = {
             name: encoded_by(data.categories, rows, where) for name, rows in held_out.items()
         }
+        kept = self._kept_data(data)
         plan = self._plan(data)
         self.link_, self.engine_ = plan.link, engine.name
         fresh = self._begun(data, plan, random_state) if self._keeps_run or run else None
-        kept = self._kept_data(data)
         del data  # and the encoded ones once they are binned
         origin = None
         if fresh is not None and (checkpoints_of(self.callbacks) or isinstance(run, SavedRun)):
@@ -268,15 +279,18 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
         trace = running(self._n_rounds)
         self._keep(trace, plan, running.training, validation)
         if isinstance(self.model_, AdditiveModel) and plan.binned is not None:
-            binned = plan.binned
-            self.background_ = Background.of(self.model_, binned.matrix, binned.weights, engine)
+            self.background_ = Background.of(
+                self.model_, plan.binned.matrix, plan.binned.weights, engine
+            )
         self._run = None
         if self.warm_start and fresh is not None:
             self._run = replace(fresh, rounds=trace.rounds)
         last = next(reversed(held_out.values()), None) if self._stops_early else None
-        if kept is not None:  # calibrating takes long
+        if kept is not None:  # calibrating takes long, and memory of its own
             self._calibrate(None, None)
             running.end()
+            running.let_go()
+            del plan, validation, fresh, held_out
         self._calibrate(kept, last)
         running.end()
 
@@ -307,6 +321,8 @@ class BoostedEstimator(StagedEstimator, CheckedRounds, TakesEstimator):
 
     def _binned(self, data: TrainingData, n_ranges: int | None, keyed: bool = False) -> Binned:
         """The training rows in the layout of a plan (data/rows.py); keys are to draw rows by."""
+        if getattr(self, "n_bags", 1) > 1 and is_streamed(data.rows.X):
+            data.rows.X.want_keys()  # to draw bags by
         return data.binned(self.max_bins or MAX_BINS_LIMIT, n_ranges=n_ranges, keyed=keyed)
 
     def _keep(

@@ -67,14 +67,19 @@ def items_and_classes(
     return items, np.zeros(rows.X.shape[0], dtype=np.int64)
 
 
+def weight_left(rows: Rows, items: Items, held: np.ndarray) -> np.ndarray:
+    """How many items of each row are left."""
+    repeats = items.repeats if items.repeats is not None else 1
+    return repeats - np.bincount(held, minlength=rows.X.shape[0])
+
+
 def set_aside(rows: Rows, items: Items, held: np.ndarray, where: Where) -> tuple[Rows, Rows, Any]:
     """Rows that are held out, an item each; all rows with the weight that is left; which have any.
 
     Of a row of weight 3 one item may be held out: it takes part in training with weight 2.
     """
-    repeats = items.repeats if items.repeats is not None else 1
-    left = repeats - np.bincount(held, minlength=rows.X.shape[0])
-    apart, rest = rows.take(where.put(held.astype(np.int64))), rows
+    left = weight_left(rows, items, held)
+    apart, rest = rows.apart(where.put(held.astype(np.int64))), rows
     if items.whole:
         ones = where.put(np.ones(len(held)))
         apart, rest = replace(apart, weights=ones), replace(rows, weights=where.put(left * 1.0))

@@ -163,6 +163,10 @@ class Running:
         rounds, arrays = written_rounds(self.rounds)
         write_run(path, estimator, {"origin": origin, "rounds": rounds}, {**state, **arrays})
 
+    def let_go(self) -> None:
+        """The rounds are done: what they needed is free again."""
+        del self.plan, self.training, self.validation
+
     def end(self) -> None:
         """The estimator has its model."""
         self.checkpoints.write = lambda path, _: self._write(path, self.estimator)

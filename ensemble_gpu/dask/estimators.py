@@ -188,7 +188,7 @@ class _Boosted(DaskEstimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         *,
         X_val: Any = None,
@@ -224,7 +224,7 @@ class _Boosted(DaskEstimator):
 
 
 class _Forest(DaskEstimator):
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, resume: None = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, resume: None = None) -> Any:
         """Grow on Dask collections X [n, p] and y [n]; all parameters as of the local estimator.
 
         Every worker gets the codes of all rows, one byte a cell, and grows trees of its own.

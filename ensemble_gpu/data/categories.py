@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, is_array, to_numpy
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.data.frames import Table, count_columns, table_of
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.team import ALONE, Team
@@ -189,7 +190,7 @@ def known_to_all(chosen: Chosen, team: Team) -> Chosen:
     labels = {}
     for f, own in chosen.labels.items():
         every = team.each(own)
-        labels[f] = _in_order(list(dict.fromkeys(label for one in every for label in one)))
+        labels[f] = sorted_labels(list(dict.fromkeys(label for one in every for label in one)))
     return Chosen(chosen.features, labels, chosen.names)
 
 
@@ -203,11 +204,13 @@ def learn(
     """
     xp = where.xp
     values = {}
+    streamed = X.distinct(chosen.features, rows) if is_streamed(X) and chosen.features else {}
     for f in chosen.features:
-        column = X[:, f] if rows is None else xp.take(X[:, f], rows)
-        found = xp.unique_values(column[~xp.isnan(column)])
-        every = team.concatenated(to_numpy(found).astype(np.float64) + 0.0)
-        values[f] = np.unique(every)
+        found = streamed.get(f)
+        if found is None:
+            column = X[:, f] if rows is None else xp.take(X[:, f], rows)
+            found = xp.unique_values(column[~xp.isnan(column)])
+        values[f] = np.unique(team.concatenated(to_numpy(found).astype(np.float64) + 0.0))
         if f in chosen.labels:
             _check_cardinality(f, chosen.names, len(values[f]), max_bins)
         else:
@@ -263,17 +266,21 @@ def _all_numbers(labels: Sequence) -> bool:
 
 
 def _labels(table: Table, feature: int) -> list:
+    return sorted_labels(found_labels(table, feature))
+
+
+def found_labels(table: Table, feature: int) -> list:
+    """The distinct labels of a column, in any order."""
     try:
-        labels = table.factors(feature)[1]
+        return table.factors(feature)[1]
     except TypeError as error:
         raise ValueError(
             f"Categorical {_called(feature, table.names)} must hold labels that can be told apart "
             f"by their hash, such as strings or numbers; {error}."
         ) from error
-    return _in_order(labels)
 
 
-def _in_order(labels: Sequence) -> list:
+def sorted_labels(labels: Sequence) -> list:
     """Sorted by value; by type and text where values of several types cannot be compared."""
     try:
         return sorted(labels)

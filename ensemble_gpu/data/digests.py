@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
-from ensemble_gpu.arrays.sparse import is_sparse
+from ensemble_gpu.arrays.sparse import is_no_array
 from ensemble_gpu.data.keys import row_keys
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.rows import Rows
@@ -85,8 +85,8 @@ def _trimmed(sums: np.ndarray) -> np.ndarray:
 
 
 def unbinned_digests(rows: Rows, where: Where) -> list[str]:
-    """Of every feature of rows that are not binned; of sparse ones, of all features together."""
-    if not is_sparse(rows.X):
+    """Of every feature of rows that are not binned; of those in no array, of all together."""
+    if not is_no_array(rows.X):
         return column_digests(where.host(rows.X))
     keys = row_keys(rows.target, rows.X)
     return [digest((keys * row_numbers(len(keys))).sum(dtype=np.uint64).tobytes())]

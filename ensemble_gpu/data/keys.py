@@ -15,6 +15,7 @@ import numpy as np
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.namespace import CUDA, NUMPY, Where, locate
 from ensemble_gpu.arrays.sparse import dense_blocks, is_sparse
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.kernels.cpu.memory import scratch_array
 from ensemble_gpu.kernels.host.hashing import STEP
 from ensemble_gpu.kernels.host.keys import MINUS, MISSING, mix_in, sort_rows
@@ -58,6 +59,8 @@ def row_keys(target: Any, X: Any, weights: np.ndarray | None = None) -> np.ndarr
 
     Values are finite or NaN. `weights` are on the host; None: rows are equal whatever they weigh.
     """
+    if is_streamed(X):
+        return X.keys(target, weights)
     where = locate(X)
     keys = scratch_array((X.shape[0],), np.uint64)
     keys[:] = 0

@@ -12,6 +12,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.kernels.edges import edges_of, midpoints, sample_positions
 from ensemble_gpu.kernels.protocol import Codes, Engine, Layout
 from ensemble_gpu.kernels.sparse import gaps as sparse_gaps
@@ -100,13 +101,15 @@ def bin_matrix(
 ) -> BinnedMatrix:
     """Bin the rows; a feature with n categories holds their numbers 0 ... n - 1, its codes.
 
-    No layout: for trees. X is an array of the engine, or a sparse matrix. No gaps: those of
-    the rows themselves.
+    No layout: for trees. X is an array of the engine, a sparse matrix, or streamed rows, of which
+    no `rows` are all. No gaps: those of the rows themselves.
     """
     gaps = gaps_of(engine, X, rows, max_bins) if gaps is None else list(gaps)
     for f, n in n_categories.items():
         gaps[f] = np.array([np.arange(n - 1), np.arange(1, n)], dtype=np.float64)
     edges = edges_of(gaps)
+    if is_streamed(X):
+        return BinnedMatrix(X.codes(engine, edges, gaps, rows, layout), edges, gaps)
     return BinnedMatrix(engine.encode(X, edges, rows, layout), edges, gaps)
 
 
@@ -139,6 +142,8 @@ def _gaps(engine: Engine, values: np.ndarray, max_bins: int | None) -> list[np.n
 
 def gaps_of(engine: Engine, X: Any, rows: Any, max_bins: int | None) -> list[np.ndarray]:
     """The gaps between values that the rows are binned at, a feature each [2, edges]."""
+    if is_streamed(X):
+        return X.gaps(engine, rows, max_bins)
     if is_sparse(X):
         return sparse_gaps(X, engine.where.host(engine.adopt(rows)), max_bins)
     return engine.gaps(X, rows, max_bins)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.namespace import locate
-from ensemble_gpu.arrays.sparse import is_sparse, take_rows
+from ensemble_gpu.arrays.sparse import is_no_array, take_rows
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.data.categories import NO_CATEGORIES, Categories
 from ensemble_gpu.data.groups import Groups
 from ensemble_gpu.data.keys import row_keys
@@ -22,7 +23,8 @@ class Rows:
     """Validated rows on one device: features, label index or target, weights (None: all equal).
 
     `offset` [rows, outputs] is what is added to the outputs of boosting (None: nothing).
-    X is an array, or a sparse matrix on the host (arrays/sparse.py). `groups` are the queries of a
+    X is an array, or on the host a sparse matrix (arrays/sparse.py) or rows that are read in passes
+    (arrays/streamed.py). `groups` are the queries of a
     ranking (None: there are none).
     """
 
@@ -37,7 +39,7 @@ class Rows:
         weights, offset = (
             None if a is None else engine.view(a) for a in (self.weights, self.offset)
         )
-        X = self.X if is_sparse(self.X) else engine.view(self.X)
+        X = self.X if is_no_array(self.X) else engine.view(self.X)
         groups = self.groups
         if groups is not None:
             groups = replace(groups, index=engine.view(groups.index))
@@ -51,6 +53,11 @@ class Rows:
         )
         groups = None if self.groups is None else self.groups.taken(at)
         return Rows(take_rows(self.X, at), xp.take(self.target, at), weights, offset, groups)
+
+    def apart(self, at: Any) -> Rows:
+        """The same, to evaluate models of other rows."""
+        found = self.take(at)
+        return replace(found, X=self.X.apart(at)) if is_streamed(self.X) else found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +128,7 @@ def bin_rows(
 
     def made(order: Any | None, layout: Layout | None) -> BinnedMatrix:
         at = order
-        if at is None:
+        if at is None and not is_streamed(rows.X):
             at = where.xp.arange(rows.X.shape[0], device=where.device)
         cuts = gaps
         if cuts is None and not engine.team.alone:
@@ -143,6 +150,8 @@ def bin_by(
 ) -> Binned:
     """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
     order, starts = _order(rows, keep, n_ranges)
+    if keyed and is_streamed(rows.X):
+        rows.X.want_keys()
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))
     return Binned(
         matrix=made(order, layout), categories=categories, starts=starts,

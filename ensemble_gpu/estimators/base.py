@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
 from ensemble_gpu.arrays.sparse import is_sparse
+from ensemble_gpu.arrays.streamed import RowSource
 from ensemble_gpu.data.bins import PartBins, SharedBins
 from ensemble_gpu.data.frames import check_columns
 from ensemble_gpu.data.validation import (
@@ -78,6 +79,10 @@ class ArrayEstimator(Saved, BaseEstimator):
         """Whether a fit that is given the codes of its rows (PartBins) looks at no value of X."""
         return False
 
+    def _why_no_batches(self) -> str | None:
+        """Why `fit` takes no Batches; None: it takes them."""
+        return f"{type(self).__name__} looks at values of X, not at bins alone"
+
     def _contained(self) -> tuple[str, ...]:
         """Parameters of which one fit contains all values, with the others as they are."""
         return ()
@@ -123,6 +128,12 @@ class ArrayEstimator(Saved, BaseEstimator):
         if not reset and self._is_plain(X):
             self._check_finite(X, NUMPY, name)
             return X
+        if isinstance(X, RowSource):
+            raise TypeError(
+                f"{name} must be an array, a frame, a sparse matrix or a list; got "
+                f"{type(X).__name__}, which only `fit` of some estimators takes. predict_batches "
+                "predicts batch by batch into a file."
+            )
         where = locate(X)
         if is_sparse(X):
             return self._check_sparse(X, reset=reset, name=name)

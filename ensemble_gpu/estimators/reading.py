@@ -22,6 +22,7 @@ from ensemble_gpu.arrays.namespace import Where, check_same_place, locate
 from ensemble_gpu.arrays.plain import unmasked
 from ensemble_gpu.arrays.positions import encode
 from ensemble_gpu.arrays.sparse import check_dense, is_sparse
+from ensemble_gpu.arrays.streamed import RowSource
 from ensemble_gpu.data.bins import PartBins, PartTables, SharedBins
 from ensemble_gpu.data.categories import Categories, Chosen, learn
 from ensemble_gpu.data.groups import Groups, read_groups, read_weights
@@ -174,8 +175,10 @@ def read(
     estimator: Reader, X: Any, y: Any, sample_weight: Any, init_score: Any = None, qid: Any = None
 ) -> Reading:
     """Training rows; those of weight zero take no part. An init_score is for a ValidationReader,
-    queries are for a ranking.
+    queries are for a ranking. Batches of rows read themselves.
     """
+    if isinstance(X, RowSource):
+        return X.reading(estimator, y, sample_weight, init_score, qid)
     home = locate(X)
     X, y, w, offset, qid = _arrived(
         estimator.device,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ensemble_gpu.arrays.sparse import dense_blocks, is_sparse
+from ensemble_gpu.arrays.sparse import dense_blocks, in_blocks
 from ensemble_gpu.kernels.edges import sample_positions
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.tables import PackedTables
@@ -90,8 +90,8 @@ def _put_codes(
 
 
 def evaluate(engine: Engine, X: Any, tables: PackedTables) -> Any:
-    """Engine.evaluate of X, which may be sparse."""
-    if not is_sparse(X):
+    """Engine.evaluate of X, which may be sparse or decoded."""
+    if not in_blocks(X):
         return engine.evaluate(engine.view(X), tables)
     X = X[:, tables.features]
     own = replace(tables, features=np.arange(X.shape[1]), layouts={})
@@ -99,16 +99,16 @@ def evaluate(engine: Engine, X: Any, tables: PackedTables) -> Any:
 
 
 def evaluate_forest(engine: Engine, X: Any, forest: PackedForest) -> Any:
-    """Engine.evaluate_forest of X, which may be sparse."""
-    if not is_sparse(X):
+    """Engine.evaluate_forest of X, which may be sparse or decoded."""
+    if not in_blocks(X):
         return engine.evaluate_forest(engine.view(X), forest)
     X, own = _used(X, forest)
     return _by_block(lambda block: engine.evaluate_forest(block, own), engine, X)
 
 
 def apply_forest(engine: Engine, X: Any, forest: PackedForest) -> Any:
-    """Engine.apply_forest of X, which may be sparse."""
-    if not is_sparse(X):
+    """Engine.apply_forest of X, which may be sparse or decoded."""
+    if not in_blocks(X):
         return engine.apply_forest(engine.view(X), forest)
     X, own = _used(X, forest)
     return _by_block(lambda block: engine.apply_forest(block, own), engine, X)

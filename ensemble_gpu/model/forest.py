@@ -19,7 +19,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where, locate, to_numpy
 from ensemble_gpu.arrays.positions import encode
-from ensemble_gpu.arrays.sparse import check_dense, is_sparse
+from ensemble_gpu.arrays.sparse import check_dense, in_blocks
 from ensemble_gpu.kernels.select import engine_for
 from ensemble_gpu.kernels.sparse import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.tree_protocol import LEAF, PackedForest
@@ -269,7 +269,7 @@ class Forest(Model):
         if self.categories:
             check_dense(X, "a model with categories")
             X = encode(X, self.categories, where)
-        return source, engine, X if is_sparse(X) else engine.view(X)
+        return source, engine, X if in_blocks(X) else engine.view(X)
 
     def decision_path(self, X: Any, n_jobs: int | None = None) -> tuple[Any, np.ndarray]:
         """The nodes that each row passes: a CSR matrix [n, nodes] on the host, and `node_ptr`.

@@ -9,7 +9,7 @@ import numpy as np
 from ensemble_gpu.arrays.devices import to_workplace
 from ensemble_gpu.arrays.namespace import Where, is_array, locate
 from ensemble_gpu.arrays.plain import unmasked, widened
-from ensemble_gpu.arrays.sparse import canonical, is_sparse
+from ensemble_gpu.arrays.sparse import canonical, in_blocks, is_sparse
 
 
 def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
@@ -35,7 +35,7 @@ def rows_of(X: Any, n_features: int) -> Any:
     usual = type(X) is np.ndarray and X.dtype.kind == "f"  # one row costs little more than this
     if not usual:
         X = _read(X) if isinstance(X, list | tuple) else widened(unmasked(X))
-    if not usual and not is_array(X) and not is_sparse(X):
+    if not usual and not is_array(X) and not in_blocks(X):
         raise TypeError(
             "X must be an array of NumPy or another array-API library, a matrix of scipy.sparse, "
             f"or a list of rows; got {type(X).__name__}. Frames are taken by the methods of the "

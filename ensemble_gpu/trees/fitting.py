@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ensemble_gpu.arrays import cupy as gpu
 from ensemble_gpu.arrays.devices import DEVICES, check_device
 from ensemble_gpu.arrays.namespace import Where, locate
+from ensemble_gpu.arrays.streamed import is_streamed
 from ensemble_gpu.data.categories import Categories
 from ensemble_gpu.data.matrix import BinnedMatrix
 from ensemble_gpu.data.parameters import (
@@ -148,13 +149,13 @@ class TreeEstimator(CategoricalEstimator):
         """Grow, and set the fitted attributes."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Grow on X [n, p] and y [n].
 
         Parameters
         ----------
         X : array of any array-API library, frame, matrix of scipy.sparse or list; NaN and masked
-            cells are missing
+            cells are missing. Or `Batches`, which have y and weights
         y : for a classifier labels (on a device integers or bool, on the host anything hashable),
             for a regressor numbers
         sample_weight : weights >= 0; a row of weight zero is as if absent
@@ -171,6 +172,13 @@ class TreeEstimator(CategoricalEstimator):
                 self.engine_ = prepared.engine.name
                 self._grow(prepared)
         return self
+
+    def _why_no_batches(self) -> str | None:
+        return None
+
+    def _draws_rows(self) -> bool:
+        """Whether rows are drawn by keys of their features and the target that was read."""
+        return False
 
     def _check_parameters(self) -> None:
         check_choice("criterion", self.criterion, tuple(self._criteria))
@@ -196,6 +204,8 @@ class TreeEstimator(CategoricalEstimator):
         engine = engine_for(reading.where, self.n_jobs)
         data = training_data(reading.seen_by(engine), engine, self.max_bins)
         self._categories = data.categories
+        if is_streamed(data.rows.X) and self._draws_rows():
+            data.rows.X.want_keys()
         binned, replica = data.binned(self.max_bins, n_ranges=None), None
         if isinstance(engine, TeamEngine):
             engine = engine.own
