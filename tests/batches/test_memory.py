@@ -38,8 +38,7 @@ def batches():
 def test_no_array_holds_all_features(estimator, monkeypatch):
     """Codes have pages of their own, which are not traced; edges are from a small sample here."""
     monkeypatch.setattr(stream, "sample_positions", lambda n: sample_positions(n, BATCH))
-    estimator.fit(*made(0))
-    estimator.fit(Batches([made(0)]))  # compiled, and caches are filled
+    estimator.fit(Batches(batches))  # compiled, and caches are filled
     tracemalloc.start()
     try:
         estimator.fit(Batches(batches))

@@ -37,7 +37,7 @@ from ensemble_gpu.model.forest import Forest
 from tests.boosters import plain
 from tests.boosting.bad import Bad, on
 from tests.datasets import Data, fitted_state
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import all_when_long, assert_checks_pass, each_setting
 from tests.places import Place
 
 KINDS = [BoostingClassifier, BoostingRegressor]
@@ -722,8 +722,9 @@ CHECKED = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_for_models_pass(estimator, first):
-    assert_checks_pass(estimator, others=False)
+@all_when_long
+def test_the_checks_of_scikit_learn_for_models_pass(estimator, first, others):
+    assert_checks_pass(estimator, others=others)
 
 
 # --- bad input ---------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ensemble_gpu.diagnostics import margins, staged_errors, training_error_boun
 from ensemble_gpu.trees.tree import DecisionTreeClassifier as OwnTree
 from tests.boosting.replaying import plans, whole_and_resumed
 from tests.datasets import fitted_state
-from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
+from tests.estimators.checks import LIGHT_ROWS, all_when_long, assert_checks_pass
 from tests.places import Place
 from tests.products import every_pair
 
@@ -242,9 +242,10 @@ def test_stumps_know_any_number_of_classes(form):
 @pytest.mark.parametrize(
     "form", [FORMS[0], *(pytest.param(form, marks=pytest.mark.long) for form in FORMS[1:])]
 )
-def test_the_checks_of_scikit_learn_for_models_pass(form):
+@all_when_long
+def test_the_checks_of_scikit_learn_for_models_pass(form, others):
     estimator = boosted(LogisticRegression(solver="liblinear"), form)
-    assert_checks_pass(estimator, LIGHT_ROWS, others=False)
+    assert_checks_pass(estimator, LIGHT_ROWS, others=others)
 
 
 # --- abstaining -------------------------------------------------------------------------------

@@ -230,7 +230,8 @@ def test_tables_that_are_made_late_change_nothing(name):
 
 def test_tables_are_made_where_the_rounds_are_worth_them():
     def visits(n: int, n_rounds: int, p: int = 28) -> int:
-        return gram.visits_before_table(Codes(None, n, p, 256, no_counts(p, 256)), n_rounds)
+        codes = Codes(None, n, p, 256, no_counts(p, 256))
+        return gram.visits_before_table(codes, n, n_rounds)
 
     assert visits(100_000, 1_000) == visits(1_000_000, 1_000) == 0
     assert visits(1_000, 1_000) > 36

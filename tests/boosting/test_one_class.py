@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from ensemble_gpu import AdaBoostClassifier, use_engine
 from tests.datasets import random_data
-from tests.estimators.checks import assert_checks_pass
+from tests.estimators.checks import all_when_long, assert_checks_pass
 from tests.products import every_pair
 
 ROUNDS = 40
@@ -26,8 +26,9 @@ def class_of(values: np.ndarray) -> np.ndarray:
     return speaks.argmax(axis=1)
 
 
-def test_the_checks_of_scikit_learn_for_models_pass():
-    assert_checks_pass(AdaBoostClassifier(n_estimators=30, multiclass="single"), others=False)
+@all_when_long
+def test_the_checks_of_scikit_learn_for_models_pass(others):
+    assert_checks_pass(AdaBoostClassifier(n_estimators=30, multiclass="single"), others=others)
 
 
 @every_pair("variant, missing, weighted", ["real", "gentle"], ["abstain", "learn"], [False, True])

@@ -31,6 +31,13 @@ OF_MODELS = frozenset({
 })  # fmt: skip
 
 
+# The checks of models in `make test`, all of them among the long tests.
+all_when_long = pytest.mark.parametrize(
+    "others",
+    [pytest.param(False, id="of models"), pytest.param(True, id="all", marks=pytest.mark.long)],
+)
+
+
 def assert_checks_pass(
     estimator: Any, known: frozenset[str] = frozenset(), *, others: bool = True
 ) -> None:

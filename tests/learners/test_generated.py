@@ -21,7 +21,7 @@ from ensemble_gpu.model import generators
 from ensemble_gpu.model.generators import HalfSpaceGenerators
 from examples import circle as example
 from tests.boosting.replaying import plans, whole_and_resumed
-from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
+from tests.estimators.checks import LIGHT_ROWS, all_when_long, assert_checks_pass
 from tests.learners.everywhere import the_same_everywhere
 from tests.libraries import Torch
 from tests.places import DEVICE
@@ -308,8 +308,9 @@ def test_validation_rows_follow_the_rounds():
     ],
     ids=["half-spaces", "balls", "boxes"],
 )
-def test_scikit_learns_checks_for_models_pass(estimator):
-    assert_checks_pass(estimator, LIGHT_ROWS, others=False)
+@all_when_long
+def test_scikit_learns_checks_for_models_pass(estimator, others):
+    assert_checks_pass(estimator, LIGHT_ROWS, others=others)
 
 
 @pytest.mark.parametrize(

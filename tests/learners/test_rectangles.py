@@ -12,7 +12,7 @@ import pytest
 from ensemble_gpu import AdaBoostClassifier, BoostingClassifier, BoostingRegressor, use_engine
 from ensemble_gpu.learners import Rectangles
 from tests.boosting.replaying import plans, whole_and_resumed
-from tests.estimators.checks import LIGHT_ROWS, assert_checks_pass
+from tests.estimators.checks import LIGHT_ROWS, all_when_long, assert_checks_pass
 from tests.learners.everywhere import the_same_everywhere
 from tests.libraries import Torch
 
@@ -116,8 +116,9 @@ def test_rounds_are_replayed(estimator):
     assert whole[1].fingerprint() == resumed[1].fingerprint()
 
 
-def test_scikit_learns_checks_for_models_pass():
-    assert_checks_pass(boosted(n_estimators=4), LIGHT_ROWS, others=False)
+@all_when_long
+def test_scikit_learns_checks_for_models_pass(others):
+    assert_checks_pass(boosted(n_estimators=4), LIGHT_ROWS, others=others)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from ensemble_gpu.model.additive import AdditiveModel
 from ensemble_gpu.model.forest import Forest
 from tests.boosters import plain
 from tests.datasets import ADVERSARIAL, Data, random_data
-from tests.estimators.checks import assert_checks_pass, each_setting
+from tests.estimators.checks import all_when_long, assert_checks_pass, each_setting
 from tests.places import DEVICE, NARROW, Place
 
 PSEUDO_HUBER = CustomLoss(
@@ -805,8 +805,9 @@ CHECKED = [
 
 
 @each_setting(CHECKED)
-def test_the_checks_of_scikit_learn_for_models_pass(estimator, first):
-    assert_checks_pass(estimator, others=False)
+@all_when_long
+def test_the_checks_of_scikit_learn_for_models_pass(estimator, first, others):
+    assert_checks_pass(estimator, others=others)
 
 
 # --- AdaBoost around a tree --------------------------------------------------------------------
