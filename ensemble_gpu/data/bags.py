@@ -119,7 +119,7 @@ def make_bags(
             numbers = first[rows] + along_runs(rows)
     return Bags(
         seed=seed, replace=replace, n_draws=n_draws, n_rows=n_rows, rows=rows, repeats=repeats,
-        chances=chances, factor=factor, numbers=numbers, n_items=total,
+        chances=chances, factor=factor, numbers=numbers, n_items=None if team.alone else total,
     )  # fmt: skip
 
 

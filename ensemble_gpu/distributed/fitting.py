@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from ensemble_gpu.arrays.streamed import RowSource
 from ensemble_gpu.bagging.forest import ForestEstimator
 from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
 from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
@@ -78,6 +79,11 @@ def fit(
     estimator, fitted
     """
     check_shareable(estimator)
+    if isinstance(X, RowSource):
+        raise TypeError(
+            f"X of a fit of several workers must be an array or a frame; got {type(X).__name__}, "
+            "which is read by one worker."
+        )
     if more.get("resume") is not None:
         raise ValueError("resume is not for a fit of several workers; got a path.")
     team = Team(reduce, numbers, sizes, journal)

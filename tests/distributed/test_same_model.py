@@ -21,6 +21,12 @@ from tests.places import DEVICE
 N = 520
 
 
+def some_now(cases: list[Any], n: int = 2) -> list[Any]:
+    """The first n cases in `make test`, the others among the long tests."""
+    later = (case if isinstance(case, tuple) else (case,) for case in cases[n:])
+    return [*cases[:n], *(pytest.param(*case, marks=pytest.mark.long) for case in later)]
+
+
 def rows(kind: str = "2", weights: str = "none", n: int = N, seed: int = 0) -> tuple[Any, Any, Any]:
     """X with ties and missing values, y of 2 or 3 classes or a number, weights."""
     rng = np.random.default_rng(seed)
@@ -58,7 +64,7 @@ ADABOOST = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "kind", "weights"), ADABOOST)
+@pytest.mark.parametrize(("parameters", "kind", "weights"), some_now(ADABOOST, 3))
 def test_adaboost(parameters, kind, weights):
     def make() -> Any:
         return AdaBoostClassifier(n_estimators=15, **parameters)
@@ -83,7 +89,7 @@ BOOSTING = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "kind", "weights"), BOOSTING)
+@pytest.mark.parametrize(("parameters", "kind", "weights"), some_now(BOOSTING, 3))
 def test_gradient_boosting_of_classes(parameters, kind, weights):
     check(lambda: BoostingClassifier(n_estimators=6, **parameters), *rows(kind, weights))
 
@@ -98,7 +104,7 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize(("parameters", "weights"), LOSSES)
+@pytest.mark.parametrize(("parameters", "weights"), some_now(LOSSES, 3))
 def test_gradient_boosting_of_numbers(parameters, weights):
     X, y, w = rows("number", weights)
     y = np.floor(np.exp(y)) if parameters.get("loss") == "poisson" else y
@@ -121,7 +127,7 @@ def test_forests(make, kind, weights):
     check(make, *rows(kind, weights))
 
 
-@pytest.mark.parametrize("weights", ["none", "whole", "real"])
+@pytest.mark.parametrize("weights", some_now(["whole", "none", "real"], 1))
 @pytest.mark.parametrize("make", [
     lambda: AdaBoostClassifier(n_estimators=40, early_stopping=True, n_iter_no_change=4,
                                random_state=3),

@@ -12,6 +12,7 @@ import pytest
 
 from ensemble_gpu import (
     AdaBoostClassifier,
+    Batches,
     BoostingClassifier,
     Checkpoint,
     RandomForestClassifier,
@@ -190,6 +191,12 @@ def test_what_cannot_be_shared_is_refused_by_name(estimator, named):
 def test_other_estimators_are_refused_by_name():
     with pytest.raises(TypeError, match="got HalfSpaces"):
         fit(HalfSpaces(), *rows()[:2], reduce=ALONE.reduce)
+
+
+def test_batches_are_read_by_one_worker_and_refused():
+    X, y, _ = rows()
+    with pytest.raises(TypeError, match="must be an array or a frame; got Batches"):
+        fit(AdaBoostClassifier(), Batches([(X, y)]), None, reduce=ALONE.reduce)
 
 
 def test_sparse_rows_are_refused():

@@ -102,7 +102,7 @@ def test_rounds_that_are_asked_for_are_judged_for_each_candidate():
 def sharing(monkeypatch):
     """Tables are shared however few rows there are."""
     monkeypatch.setattr(gram, "sharing_pays", lambda codes, shared: True)
-    monkeypatch.setattr(gram, "visits_before_table", lambda codes, n_rounds: 0)
+    monkeypatch.setattr(gram, "visits_before_table", lambda codes, n, n_rounds: 0)
     monkeypatch.setattr(estimators, "pays", lambda model, part, n_stages: part.held is not None)
 
 
