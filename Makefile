@@ -30,7 +30,7 @@ demo: $(VENV)/plot+test.installed  ## train, compare with scikit-learn, draw pic
 	$(BIN)/python -m ensemble_gpu demo
 
 test: $(VENV)/plot+test.installed  ## the tests, the CUDA engine under the simulator included
-	$(PYTEST) -m "not interop and not long" --ignore=tests/cuda --ignore=tests/dask
+	$(PYTEST) -m "not interop and not long and not dask" --ignore=tests/cuda --ignore=tests/dask
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m "not long" --dist load tests/cuda/simulator
 
 test-long: $(VENV)/plot+test.installed  ## those that take long: all combinations, many seeds, compiling anew, late threads
@@ -38,7 +38,7 @@ test-long: $(VENV)/plot+test.installed  ## those that take long: all combination
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -m long --dist load tests/cuda/simulator
 
 test-fast: $(VENV)/plot+test.installed  ## the inner loop: every room, without the tests marked slow and the simulator
-	$(PYTEST) -m "not slow and not long and not interop" --ignore=tests/cuda --ignore=tests/dask
+	$(PYTEST) -m "not slow and not long and not interop and not dask" --ignore=tests/cuda --ignore=tests/dask
 
 test-interop: $(VENV)/test+interop+onnx+treelite.installed  ## the tests that need torch, JAX, shap, onnxruntime and Treelite
 	$(BIN)/python -m pytest -m interop

@@ -176,7 +176,7 @@ def test_arrays_of_objects():
 # --- files ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch_rows", [7, 100, 1000])
+@pytest.mark.parametrize("batch_rows", [29, 100, 1000])
 @pytest.mark.parametrize("group", [None, 30])
 def test_parquet(tmp_path, batch_rows, group):
     pattern = write_parquet(tmp_path, frame(), row_group_size=group)

@@ -12,6 +12,8 @@ import pytest
 from ensemble_gpu import BoostingClassifier
 from tests.distributed.test_same_model import rows
 
+pytestmark = pytest.mark.dask
+
 PROGRAM = """
 import numpy as np
 from mpi4py import MPI

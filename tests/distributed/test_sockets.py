@@ -19,6 +19,8 @@ from ensemble_gpu.distributed.sockets import HEADER, HELLO, HELLO_MAGIC, MAGIC, 
 
 HOST = "127.0.0.1"
 
+pytestmark = pytest.mark.dask
+
 
 def connected(
     size: int,

@@ -37,7 +37,7 @@ def run(rank: int, token: bytes, doors: Any, told: Any, found: Any) -> None:
     reduce.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_workers_with_the_cuda_engine_have_the_model_of_the_cpu():
     context = multiprocessing.get_context("spawn")
     doors, found, token = context.Queue(), context.Queue(), secrets.token_bytes(32)
