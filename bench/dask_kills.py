@@ -76,7 +76,7 @@ def killed(
         thread = threading.Thread(target=lambda: fit.fit(X, y))
         thread.start()
         at = int(rng.integers(2, parameters["n_estimators"] * 4 // 5))
-        while told.read()[0] < at:
+        while told.read()[0] < at and thread.is_alive():
             time.sleep(0.0005)
         number, process = told.read()
         others = [pid for pid in client.run(os.getpid).values() if pid != process]

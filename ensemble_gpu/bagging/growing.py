@@ -71,14 +71,16 @@ class Growing:
             alpha=1.0,
             validation_loss=None,
         )
-        if not self.callbacks:
+        team = current_team()
+        known = 0 if team.journal is None else len(team.journal.earlier)
+        if not self.callbacks or self.joining.n_trees <= known:  # which they have seen
             return False
 
         def stops() -> bool:
             answers = [callback(info) for callback in self.callbacks]
             return any(answer is True for answer in answers)
 
-        return current_team().from_first(stops)
+        return team.from_first(stops)
 
     def _keep(self, estimator: Any) -> None:
         """Fitted attributes of the trees so far."""

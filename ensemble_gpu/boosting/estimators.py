@@ -441,9 +441,8 @@ class BoostingRegressor(BoostedRegressor, GradientBoosting):
         heavy = where.host(target if weights is None else target[weights > 0.0])
         team = current_team()
         if not team.alone:  # whether there is a value that must be there, others know as well
-            ends = heavy.min(initial=np.inf), heavy.max(initial=-np.inf)
-            low, high = team.largest(-ends[0], ends[1])
-            heavy = np.concatenate([heavy, [-low, high]])
+            ends = team.ends(heavy.min(initial=np.inf), heavy.max(initial=-np.inf))
+            heavy = np.concatenate([heavy, ends])
         self._resolved_loss().check_target(heavy)
         return target, weights
 

@@ -81,8 +81,7 @@ def integer_targets(
     """
     where, xp, team = engine.where, engine.where.xp, engine.team
     total = team.count(y.shape[1] if weights is None else int(xp.sum(weights)))
-    low, high = team.largest(-float(xp.min(y)), float(xp.max(y)))
-    low = -low
+    low, high = team.ends(float(xp.min(y)), float(xp.max(y)))
     shift = 0.5 * low + 0.5 * high if intercept else 0.0
     spread = max(high - shift, shift - low)
     bits = min(MOST_RESIDUAL_BITS, SUM_BITS - total.bit_length())

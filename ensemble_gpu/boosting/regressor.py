@@ -43,8 +43,7 @@ class BoostedRegressor(ArrayRegressor, BoostedEstimator):
     def _read_target(self, y: Any, n_rows: int, w: Any, where: Where) -> tuple[Any, Any]:
         target, weights = super()._read_target(y, n_rows, w, where)
         xp = where.xp
-        low, high = current_team().largest(-float(xp.min(target)), float(xp.max(target)))
-        low = -low
+        low, high = current_team().ends(float(xp.min(target)), float(xp.max(target)))
         if high - low > WIDEST:
             raise ValueError(
                 f"y must have a range of at most {WIDEST:g}, so that squares of its residuals are "

@@ -7,6 +7,7 @@ from typing import Any
 
 import dask
 import dask.array as da
+import numpy as np
 
 from ensemble_gpu.dask.worker import bundle
 
@@ -57,22 +58,20 @@ def _aligned(given: Any, name: str, X: Any, n_partitions: int) -> list[Any]:
         return [None] * n_partitions
     chunks = _row_chunks(X)
     if not is_collection(given):
-        if chunks is None or not hasattr(given, "__len__"):
+        if chunks is None:
             raise TypeError(
-                f"{name} must be a Dask collection with the partitions of X; got "
-                f"{type(given).__name__}."
+                f"{name} must be a Dask collection with the partitions of X, whose sizes are not "
+                f"known; got {type(given).__name__}."
             )
+        given = np.asarray(given)
+        _check_rows(name, len(given) if given.ndim else 0, chunks)
         given = da.from_array(given, chunks=(chunks, *((n,) for n in given.shape[1:])))
     if isinstance(given, da.Array):
         own = _row_chunks(given)
         if given.ndim > 1 and given.numblocks[1] > 1:
             given = given.rechunk({1: -1})
         if chunks is not None and own is not None and own != chunks:
-            if sum(own) != sum(chunks):
-                raise ValueError(
-                    "Found input variables with inconsistent numbers of samples: X has "
-                    f"{sum(chunks)} rows, {name} has {sum(own)}."
-                )
+            _check_rows(name, sum(own), chunks)
             given = given.rechunk({0: chunks})
     found = _delayed(given)
     if len(found) != n_partitions:
@@ -81,6 +80,14 @@ def _aligned(given: Any, name: str, X: Any, n_partitions: int) -> list[Any]:
             "must be in the same partition. Repartition one of them as the other."
         )
     return found
+
+
+def _check_rows(name: str, n: int, chunks: tuple[int, ...]) -> None:
+    if n != sum(chunks):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: X has "
+            f"{sum(chunks)} rows, {name} has {n}."
+        )
 
 
 def whole(collection: Any) -> Any:

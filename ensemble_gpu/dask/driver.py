@@ -11,6 +11,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,9 +74,11 @@ class Driver:
     def _place(self) -> list[Rank]:
         """Who has which partitions, once all are there; Dask recomputes those that were lost."""
         self._wait_for_parts()
-        if not self.rows:
-            counted = self.client.map(rows_of, self.parts, pure=False)
-            self.rows = self.client.gather(counted)
+        while not self.rows:
+            try:
+                self.rows = self.client.gather(self.client.map(rows_of, self.parts, pure=False))
+            except (KilledWorker, *GONE):
+                self._wait_for_parts()
         if not any(weighted for _, weighted in self.rows):
             n = sum(rows for rows, _ in self.rows)
             reason = "sample_weight is zero for every row" if n else "X has no rows"
@@ -104,31 +107,30 @@ class Driver:
             self._wait_for_parts()
 
     def _wait_for_parts(self) -> None:
+        """Until all partitions are there; an error of one of them is raised."""
         since = time.monotonic()
-        while True:
-            try:
+        while not all(part.status == "finished" for part in self.parts):
+            for number, part in enumerate(self.parts):
+                self._check(number, part)
+            if self._workers():
+                since = time.monotonic()
+            elif time.monotonic() - since > NO_WORKERS:
+                raise WorkersLost(f"The cluster has had no worker for {NO_WORKERS:.0f} seconds.")
+            with suppress(TimeoutError, *GONE):
                 wait(self.parts, timeout=LOOK_AT_WORKERS)
-                break
-            except GONE:
-                break
-            except TimeoutError:
-                if self._workers():
-                    since = time.monotonic()
-                elif time.monotonic() - since > NO_WORKERS:
-                    raise WorkersLost(
-                        f"The cluster has had no worker for {NO_WORKERS:.0f} seconds."
-                    ) from None
-        for number, part in enumerate(self.parts):
-            if part.status == "finished":
-                continue
-            if part.status == "error":
-                error = part.exception()
-                if not isinstance(error, (KilledWorker, *GONE)):
-                    raise error
+
+    def _check(self, number: int, part: Future) -> None:
+        if part.status == "error":
+            error = part.exception()
+            if isinstance(error, KilledWorker):
+                raise WorkersLost(f"Workers die when they compute partition {number}: {error}")
+            if not isinstance(error, GONE):
+                raise error
+        if part.status in ("error", "cancelled"):
             raise WorkersLost(
-                f"Partition {number} was lost with its worker, and cannot be computed again "
-                f"(its state is {part.status!r}). Data that was given by client.scatter is of that "
-                "kind: make collections that Dask can compute anew, or scatter with broadcast=True."
+                f"Partition {number} was lost with its worker, and cannot be computed again. Data "
+                "that was given by client.scatter is of that kind: make collections that Dask can "
+                "compute anew, or scatter with broadcast=True."
             )
 
     def _workers(self) -> set[str]:
@@ -147,7 +149,10 @@ class Driver:
             lost = self._watch(doors, ranks)
             if lost:
                 return Outcome(lost=lost, found=found)
-            epoch = Epoch(name, secrets.token_bytes(32), tuple(d.result() for d in doors), found)
+            addresses = [self._peek(door) for door in doors]
+            if any(isinstance(one, Outcome) for one in addresses):
+                return Outcome(lost="a worker was lost before the fit began", found=found)
+            epoch = Epoch(name, secrets.token_bytes(32), tuple(addresses), found)
             runs = [
                 self._submit(
                     rank, f"{name}-rank-{k}", run_rank, self.estimator, epoch, k,
@@ -188,12 +193,11 @@ class Driver:
                 return lost
             if time.monotonic() - looked > LOOK_AT_WORKERS or lost:
                 looked, here = time.monotonic(), self._workers()
-                pairs = zip(futures, ranks, strict=True)
-                gone = [rank.address for f, rank in pairs if f in pending
-                        and rank.address not in here]  # fmt: skip
+                busy = {f: rank.address for f, rank in zip(futures, ranks, strict=True)
+                        if f in pending}  # fmt: skip
+                gone = [address for address in busy.values() if address not in here]
                 lost = lost or (f"worker {gone[0]} is gone" if gone else "")
-                pending = [f for f, rank in zip(futures, ranks, strict=True)
-                           if f in pending and rank.address in here]  # fmt: skip
+                pending = [f for f, address in busy.items() if address in here]
             if lost:
                 if not pending:
                     return lost

@@ -20,6 +20,7 @@ from ensemble_gpu.dask.driver import Driver
 from ensemble_gpu.dask.predicting import predicted
 from ensemble_gpu.data.parameters import check_integer
 from ensemble_gpu.distributed.fitting import check_shareable
+from ensemble_gpu.estimators.reading import GivenRows
 
 OWN = ("client", "retries")
 
@@ -137,7 +138,10 @@ class DaskEstimator:
         """Validation sets for the first rank, and a row of each for others: they ask the first."""
         if sets is None:
             return {}, {}
-        if not isinstance(sets, list | tuple) or not sets:
+        well = isinstance(sets, list | tuple) and all(
+            isinstance(one, list | tuple) and 2 <= len(one) <= 4 for one in sets
+        )
+        if not well or not sets:  # the fit says what is wrong
             return {"eval_set": sets}, {"eval_set": sets}
         every = [tuple(whole(part) for part in one) for one in sets]
         made = [dask.delayed(tuple)(list(one)) for one in every]
@@ -174,7 +178,10 @@ class _Given:
 
 
 def _head(one: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(part if part is None else part[:1] for part in one)
+    """A row of a validation set, of equal weight: its own may be zero."""
+    X, y, *more = one
+    offset = [None if part is None else part[:1] for part in more[1:]]
+    return X[:1], y[:1], *([None] if more else []), *offset
 
 
 def _refuse(resume: Any) -> None:
@@ -212,7 +219,10 @@ class _Boosted(DaskEstimator):
         """
         _refuse(resume)
         more = {"eval_names": eval_names, "stop_on": stop_on}
-        if X_val is not None:
+        short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
+        if X_val is None:
+            short.check_nothing_given()
+        else:
             if eval_set is not None:
                 raise ValueError(
                     "eval_set and X_val were both given; X_val, y_val are one set of eval_set."

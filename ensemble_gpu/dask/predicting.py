@@ -11,8 +11,7 @@ import numpy as np
 
 def predicted(estimator: Any, method: str, X: Any) -> da.Array:
     """A method of a fitted estimator for every partition of X, as a Dask Array."""
-    one = getattr(estimator, method)(_one_row(X))
-    shape, dtype = np.shape(one)[1:], getattr(one, "dtype", np.dtype(np.float64))
+    shape, dtype = _form(estimator, method, X)
     model = dask.delayed(estimator)
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
@@ -27,6 +26,23 @@ def predicted(estimator: Any, method: str, X: Any) -> da.Array:
         for piece, n in zip(pieces, rows, strict=True)
     ]
     return da.concatenate(chunks, allow_unknown_chunksizes=True)
+
+
+def _form(estimator: Any, method: str, X: Any) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape beyond the rows, and type, of what the method answers: as it is of a row made up.
+
+    Where such a row has other categories than there can be, as it must be.
+    """
+    try:
+        one = getattr(estimator, method)(_one_row(X))
+        return np.shape(one)[1:], one.dtype
+    except (ValueError, TypeError):
+        n_classes = len(getattr(estimator, "classes_", ()))
+        if method == "predict":
+            labels = getattr(estimator, "classes_", np.zeros(0))
+            return (), labels.dtype
+        flat = method == "decision_function" and n_classes == 2
+        return () if flat else (n_classes,), np.dtype(np.float64)
 
 
 def _one_row(X: Any) -> Any:

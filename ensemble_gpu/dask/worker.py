@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from distributed import get_worker
 from distributed.comm.addressing import get_address_host
 from distributed.worker import secede, thread_state
 
+from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.distributed.errors import LostWorker
 from ensemble_gpu.distributed.fitting import fit
 from ensemble_gpu.distributed.sockets import Door, Keys, SocketReduce
@@ -53,6 +55,7 @@ class Outcome:
 
 def bundle(number: int, X: Any, y: Any, sample_weight: Any, init_score: Any) -> Part:
     """The parts of one partition, which must have the same number of rows."""
+    check_dense(X, "an estimator on a Dask cluster")
     n = len(X)
     for name, given in (("y", y), ("sample_weight", sample_weight), ("init_score", init_score)):
         if given is not None and len(given) != n:
@@ -68,8 +71,7 @@ def rows_of(part: Part) -> tuple[int, int]:
     n = len(part.X)
     if part.sample_weight is None:
         return n, n
-    weights = part.sample_weight
-    return n, int((weights > 0).sum())
+    return n, int((part.sample_weight != 0).sum())  # of others than these the fit itself will say
 
 
 def open_door(name: str) -> tuple[str, int]:
@@ -83,11 +85,18 @@ def open_door(name: str) -> tuple[str, int]:
     except OSError:  # an address by which others know this machine, and not one of its own
         wide = ":" in str(socket.getaddrinfo(host, None)[0][4][0])
         door = Door("::" if wide else "0.0.0.0")
-    timer = threading.Timer(DOOR_SECONDS, door.close)
+    timer = threading.Timer(DOOR_SECONDS, _shut, (name, worker.address))
     timer.daemon = True
     timer.start()
     _DOORS[name, worker.address] = door, timer
     return host, door.address[1]
+
+
+def _shut(name: str, address: str) -> None:
+    """Nobody is expected at the door any more."""
+    if (name, address) in _DOORS:
+        door, _ = _DOORS.pop((name, address))
+        door.close()
 
 
 def run_rank(
@@ -100,6 +109,7 @@ def run_rank(
         return Outcome(lost="a worker began anew before the fit did", found=epoch.earlier)
     door, timer = _DOORS.pop((epoch.name, worker.address))
     timer.cancel()
+    estimator = copy(estimator)  # threads of one process may have been given the same
     if estimator.n_jobs is None:
         estimator.n_jobs = worker.state.nthreads
     journal = Journal(epoch.earlier)
@@ -117,7 +127,10 @@ def run_rank(
             estimator, one.X, one.y, one.sample_weight, reduce=reduce, numbers=numbers, sizes=sizes,
             journal=journal, **given, **more,
         )  # fmt: skip
-        return Outcome(fitted if rank == 0 else None)
+        # should the first be lost before its result is fetched, the second has the rounds
+        if rank == 0:
+            return Outcome(fitted)
+        return Outcome(found=tuple(journal.found) if rank == 1 else ())
     except LostWorker as error:
         known = max(journal.found, list(epoch.earlier), key=len)
         return Outcome(lost=str(error), found=tuple(known))

@@ -185,11 +185,17 @@ def number(X: Any, labels: Mapping[int, Sequence]) -> Any:
 
 def known_to_all(chosen: Chosen, team: Team) -> Chosen:
     """The labels that some worker of a team has met."""
-    if team.alone or not chosen.labels:
+    if team.alone:
         return chosen
+    found = team.each([chosen.features, sorted(chosen.labels)])
+    if any(one != found[0] for one in found):
+        raise ValueError(
+            "X must have the same categorical features for every worker, with labels or without; "
+            f"their features, and those with labels, are {found!r}."
+        )
     labels = {}
     for f, own in chosen.labels.items():
-        every = team.each(own)
+        every = team.labels(own, f"categorical {_called(f, chosen.names)}")
         labels[f] = sorted_labels(list(dict.fromkeys(label for one in every for label in one)))
     return Chosen(chosen.features, labels, chosen.names)
 

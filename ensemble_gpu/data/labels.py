@@ -47,9 +47,8 @@ def _labels_of_all(
     classes: np.ndarray, index: Any, where: Where, team: Team
 ) -> tuple[np.ndarray, Any]:
     """The labels of all workers in order, and the index of every row's label among them."""
-    found = team.each([classes.dtype.str, classes.tolist()])
-    labels = [label for _, own in found for label in own]
-    dtype = np.result_type(*(np.dtype(kind) for kind, _ in found))
+    labels = [label for own in team.labels(classes.tolist(), "y") for label in own]
+    dtype = np.result_type(*(np.dtype(kind) for kind in team.each(classes.dtype.str)))
     every, _ = _host_labels(np.array(labels, dtype=dtype))
     place = {label: k for k, label in enumerate(every.tolist())}
     numbers = np.array([place[label] for label in classes.tolist()], dtype=np.int64)

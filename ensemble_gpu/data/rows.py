@@ -150,6 +150,11 @@ def bin_by(
 ) -> Binned:
     """`bin_rows` where the codes are `made` from the order of the rows and their layout."""
     order, starts = _order(rows, keep, n_ranges)
+    if order is not None and order.shape[0] == 0:
+        raise ValueError(
+            "No row is left to train on (of this worker, where several have the rows): rows of "
+            "weight zero and rows that are held out do not count. Give it more rows."
+        )
     if keyed and is_streamed(rows.X):
         rows.X.want_keys()
     layout = None if starts is None else Layout(starts, np.zeros((1, len(starts) - 1), np.int64))

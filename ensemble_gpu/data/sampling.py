@@ -109,7 +109,8 @@ def _within_class(
     at = np.flatnonzero(index[items.rows] == c)
     if team.alone or items.numbers is None:
         return at, np.arange(len(at)), len(at)
-    keys = items.numbers[at].astype(np.uint64)
+    bits = team.count(len(items.rows)).bit_length()
+    keys = items.numbers[at].astype(np.uint64) << np.uint64(64 - bits)  # spread as hashes are
     return at, *numbered(keys, np.zeros((len(at), 0), dtype=np.int64), None, team)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from itertools import pairwise
 from typing import Any
 
 from ensemble_gpu.arrays.streamed import RowSource
@@ -31,7 +32,7 @@ def check_shareable(estimator: Any) -> None:
     }
     for parameter, (allowed, reason) in refused.items():
         given = getattr(estimator, parameter, allowed)
-        if given is not allowed:
+        if given is not None if allowed is None else bool(given):
             raise ValueError(
                 f"{parameter} must be {allowed!r} where several workers have the rows ({reason}); "
                 f"got {given!r}."
@@ -65,7 +66,9 @@ def fit(
         RandomForestRegressor, with the same parameters for every worker
     X, y, sample_weight : the worker's own rows, one at least that has weight
     reduce : Reduce
-        How workers meet: `ThreadReduce`, `SocketReduce`, `MPIReduce`, or anything with its methods
+        How workers meet: `ThreadReduce`, `SocketReduce`, `MPIReduce`, or anything with its methods.
+        Where a fit ends with an error, its method `leave`, if it has one, tells the others (with
+        MPI they would wait: let the program call Abort)
     numbers, sizes : lists of int
         Where a worker has several parts of all rows, in order, their numbers among the parts of all
         workers, and how many rows each has; None: its rows are the part of its rank
@@ -85,13 +88,35 @@ def fit(
             "which is read by one worker."
         )
     if more.get("resume") is not None:
-        raise ValueError("resume is not for a fit of several workers; got a path.")
+        raise ValueError(
+            f"resume must be None in a fit of several workers; got {more['resume']!r}."
+        )
+    _check_parts(numbers, sizes, X.shape[0] if hasattr(X, "shape") else len(X))
     team = Team(reduce, numbers, sizes, journal)
     given = estimator.random_state
-    if given is None:
-        estimator.random_state = team.from_first(lambda: secrets.randbits(31))
     try:
+        if given is None:
+            estimator.random_state = team.from_first(lambda: secrets.randbits(31))
         with joined(team):
             return estimator.fit(X, y, sample_weight, **more)
+    except BaseException:
+        getattr(reduce, "leave", lambda: None)()  # so that nobody waits for this worker
+        raise
     finally:
         estimator.random_state = given
+
+
+def _check_parts(numbers: list[int] | None, sizes: list[int] | None, n_rows: int) -> None:
+    """Numbers and sizes of a worker's parts belong together."""
+    if numbers is None and sizes is None:
+        return
+    if numbers is None or sizes is None or len(numbers) != len(sizes):
+        raise ValueError(
+            f"numbers and sizes must be lists of the same length, or None both; got {numbers!r} "
+            f"and {sizes!r}."
+        )
+    if any(a >= b for a, b in pairwise(numbers)) or sum(sizes) != n_rows:
+        raise ValueError(
+            f"numbers must ascend and sizes add up to the {n_rows} rows of X; got {numbers!r} and "
+            f"{sizes!r}."
+        )

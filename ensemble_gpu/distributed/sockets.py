@@ -23,7 +23,7 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,8 @@ ARITY = 4
 LOOK = 0.5
 # Seconds for a stranger to prove that it is one of the team.
 PROOF_SECONDS = 20.0
+# Seconds between looks at the door, and how many may prove themselves at the same time.
+KNOCK, MOST_KNOCKING = 0.01, 64
 # Bytes of a gathered array at most.
 MOST_BYTES = 1 << 36
 NONCE = 32
@@ -90,6 +92,15 @@ class Link:
     def __init__(self, sock: socket.socket, name: str, wanted: Callable[[], bool]) -> None:
         self.sock, self.name, self.wanted = sock, name, wanted
         sock.settimeout(LOOK)
+
+    def shake_hands(self) -> None:
+        """Begin TLS, where the connection has it: the other side answers once it has its data."""
+        while isinstance(self.sock, ssl.SSLSocket):
+            try:
+                self.sock.do_handshake()
+                return
+            except TimeoutError:
+                self._look()
 
     def send(self, what: int, number: int, array: np.ndarray) -> None:
         data = _bytes_of(array)
@@ -173,35 +184,37 @@ class SocketReduce:
             door.close()
 
     def _answer_door(self, door: Door, keys: Keys) -> None:
-        """Wait for the children; strangers are sent away, each in a thread of its own."""
-        complete = Event()
-        door.sock.settimeout(LOOK)
-        while len(self.links) < len(self.children):
-            if not self.wanted():
-                raise LostWorker("the fit was cancelled")
-            try:
-                sock, _ = door.sock.accept()
-            except TimeoutError:
-                continue
-            except OSError as error:
-                raise LostWorker(f"the door of rank {self.rank} is shut: {error}") from error
-            Thread(target=self._admit, args=(sock, keys, complete), daemon=True).start()
-            # one that comes while the last is proving itself waits at most so long
-            deadline = time.monotonic() + LOOK
-            while len(self.links) < len(self.children) and time.monotonic() < deadline:
-                if complete.wait(0.002):
-                    complete.clear()
-                    break
-        complete.set()
+        """Wait for the children; each that knocks proves itself in a thread of its own."""
+        knocking: list[Thread] = []
+        try:
+            door.sock.settimeout(KNOCK)
+            while len(self.links) < len(self.children):
+                if not self.wanted():
+                    raise LostWorker("the fit was cancelled")
+                knocking = [one for one in knocking if one.is_alive()]
+                try:
+                    sock, _ = door.sock.accept()
+                except TimeoutError:
+                    continue
+                if len(knocking) >= MOST_KNOCKING:
+                    sock.close()
+                    continue
+                knocking.append(Thread(target=self._admit, args=(sock, keys), daemon=True))
+                knocking[-1].start()
+        except OSError as error:
+            if isinstance(error, LostWorker):
+                raise
+            raise LostWorker(f"the door of rank {self.rank} is shut: {error}") from error
 
-    def _admit(self, sock: socket.socket, keys: Keys, complete: Event) -> None:
+    def _admit(self, sock: socket.socket, keys: Keys) -> None:
+        deadline = time.monotonic() + PROOF_SECONDS
         try:
             sock.settimeout(PROOF_SECONDS)
             if keys.server is not None:
                 sock = keys.server.wrap_socket(sock, server_side=True)
             mine = secrets.token_bytes(NONCE)
             sock.sendall(mine)
-            magic, rank, theirs, proof = HELLO.unpack(_exactly(sock, HELLO.size))
+            magic, rank, theirs, proof = HELLO.unpack(_exactly(sock, HELLO.size, deadline))
             expected = keys.proof(b"child", mine, theirs, str(rank).encode())
             known = hmac.compare_digest(proof, expected)
             if magic != HELLO_MAGIC or not known or rank not in self.children or rank in self.links:
@@ -210,8 +223,6 @@ class SocketReduce:
             self.links[rank] = Link(_tuned(sock), f"rank {rank}", self.wanted)
         except (OSError, struct.error):
             sock.close()
-        finally:
-            complete.set()
 
     def sum(self, array: np.ndarray) -> np.ndarray:
         self._look()
@@ -242,7 +253,10 @@ class SocketReduce:
         lengths = self.sum(lengths)
         row = array.dtype.itemsize * int(np.prod(array.shape[1:]))
         if lengths.min() < 0 or int(lengths.sum()) * row > MOST_BYTES:
-            raise LostWorker(f"arrays of {lengths.tolist()} rows of {row} bytes were announced")
+            raise ValueError(
+                f"Arrays of {lengths.tolist()} rows of {row} bytes were announced, more than the "
+                f"{MOST_BYTES:,} bytes that are gathered at most."
+            )
         self.number += 1
         found: dict[int, np.ndarray] = {self.rank: array}
         for child in self.children:
@@ -262,6 +276,10 @@ class SocketReduce:
             for rank in [r for r in range(self.size) if r not in self.below[child]]:
                 self.links[child].send(DOWN, self.number, found[rank])
         return [found[r] for r in range(self.size)]
+
+    def leave(self) -> None:
+        """Say that this worker has failed: the others find the connections closed."""
+        self.close()
 
     def close(self) -> None:
         for link in [*self.links.values(), *([self.parent] if self.parent else [])]:
@@ -301,9 +319,19 @@ def _introduced(
     sock: socket.socket, rank: int, name: str, keys: Keys, wanted: Callable[[], bool]
 ) -> Link:
     if keys.client is not None:
-        sock.settimeout(None)  # it answers once it has its data
-        sock = keys.client.wrap_socket(sock)
+        sock = keys.client.wrap_socket(sock, do_handshake_on_connect=False)
     link = Link(sock, name, wanted)
+    try:
+        link.shake_hands()
+        _prove(link, rank, keys)
+    except BaseException:
+        link.close()
+        raise
+    return link
+
+
+def _prove(link: Link, rank: int, keys: Keys) -> None:
+    """Show the rank above that this one knows the token, and see that it does."""
     nonce = bytearray(NONCE)
     link._receive(memoryview(nonce))
     mine, theirs = secrets.token_bytes(NONCE), bytes(nonce)
@@ -312,13 +340,13 @@ def _introduced(
     answer = bytearray(32)
     link._receive(memoryview(answer))
     if not hmac.compare_digest(bytes(answer), keys.proof(b"parent", mine, theirs)):
-        raise LostWorker(f"{name} is none of this fit")
-    return link
+        raise LostWorker(f"{link.name} is none of this fit")
 
 
-def _exactly(sock: socket.socket, n: int) -> bytes:
+def _exactly(sock: socket.socket, n: int, deadline: float) -> bytes:
     data = b""
     while len(data) < n:
+        sock.settimeout(max(deadline - time.monotonic(), 0.001))
         more = sock.recv(n - len(data))
         if not more:
             raise ConnectionError("closed before it has said who it is")

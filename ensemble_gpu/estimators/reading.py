@@ -40,7 +40,7 @@ from ensemble_gpu.data.validation import check_offset, check_weights
 from ensemble_gpu.kernels.edges import MAX_BINS_LIMIT
 from ensemble_gpu.kernels.protocol import Engine, Layout
 from ensemble_gpu.kernels.select import engine_for
-from ensemble_gpu.kernels.team import current_team
+from ensemble_gpu.kernels.team import Team, current_team
 
 
 class Reader(Protocol):
@@ -191,6 +191,7 @@ def read(
     )
     where = locate(X)
     X, chosen = estimator._read_features(unmasked(X))
+    X = _as_of_all(X, current_team())
     groups = None
     if qid is not None:
         groups, w = _read_groups(qid, w, X.shape[0], where, "qid", "sample_weight")
@@ -202,6 +203,20 @@ def read(
     rows = _moved(Rows(X, target, weights, offset, groups), estimator._device_of_rows())
     keep = None if rows.weights is None else rows.weights > 0.0
     return Reading(rows, keep, chosen, locate(rows.X), home, estimator._bins)
+
+
+def _as_of_all(X: Any, team: Team) -> Any:
+    """X in the type that the rows of all workers would have together."""
+    if team.alone:
+        return X
+    narrow, xp = X.dtype == locate(X).xp.float32, locate(X).xp
+    found = team.each([X.shape[1], narrow])
+    if any(n != X.shape[1] for n, _ in found):
+        raise ValueError(
+            "X must have the same features for every worker; the numbers of features are "
+            f"{[n for n, _ in found]}."
+        )
+    return X if all(own for _, own in found) or not narrow else xp.astype(X, xp.float64)
 
 
 def _read_groups(

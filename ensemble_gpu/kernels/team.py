@@ -19,8 +19,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-# A float64 is (high 2^27 + low) 2^(e - 1127), e its place among these.
-PLACES, LOW_BITS = 2100, 27
+# A float64 is (high 2^27 + low) 2^(e - 1127), e its place among these; the last three places count
+# what is not finite: inf, -inf and NaN.
+PLACES, LOW_BITS = 2103, 27
 
 
 class Reduce(Protocol):
@@ -118,11 +119,19 @@ class Team:
         every: np.ndarray = self.sum(own).view(values.dtype)
         return every.max(axis=0)
 
+    def ends(self, low: float, high: float) -> tuple[float, float]:
+        """The least of the low values and the largest of the high ones."""
+        least, most = self.largest(-low, high)
+        return -least, most
+
     def fsum(self, values: np.ndarray) -> float:
         """The sum of all values of all workers, rounded once, as math.fsum has it."""
         if self.alone:
             return math.fsum(values)
         high, low = self.sum(_places(np.asarray(values, dtype=np.float64))).tolist()
+        *_, up, down, unknown = high
+        if up or down or unknown:
+            return math.nan if unknown or (up and down) else math.inf if up else -math.inf
         total = sum(
             ((a << LOW_BITS) + b) << place
             for place, (a, b) in enumerate(zip(high, low, strict=True))
@@ -143,6 +152,18 @@ class Team:
             return [value]
         text = np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
         return [json.loads(one.tobytes()) for one in self.reduce.gather(text)]
+
+    def labels(self, own: Sequence[Any], name: str) -> list[list[Any]]:
+        """The labels of every worker, which JSON has to hold."""
+        plain = [label.item() if isinstance(label, np.generic) else label for label in own]
+        if not self.alone:
+            for label in plain:
+                if not isinstance(label, str | int | float):
+                    raise TypeError(
+                        f"{name} must hold strings, numbers or bool where several workers have the "
+                        f"rows; got {label!r}, a {type(label).__name__}."
+                    )
+        return self.each(plain)
 
     def from_first(self, make: Callable[[], Any]) -> Any:
         """What the first worker makes, for everybody: what JSON can hold."""
@@ -226,14 +247,18 @@ def joined(team: Team) -> Iterator[None]:
 
 
 def _places(values: np.ndarray) -> np.ndarray:
-    """Sums of the upper and of the lower bits of finite floats with the same exponent: [2, place].
+    """Sums of the upper and of the lower bits of floats with the same exponent: [2, place].
 
     A value is (high 2^27 + low) 2^(place - 1127), 0 <= low < 2^27: exact, and so are the sums.
     """
+    out = np.zeros((2, PLACES), dtype=np.int64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        out[0, -3:] = (values == np.inf).sum(), (values == -np.inf).sum(), np.isnan(values).sum()
+        values = values[finite]
     fraction, exponent = np.frexp(values)
     whole = np.ldexp(fraction, 53).astype(np.int64)  # value = whole 2^(exponent - 53)
     place = exponent.astype(np.int64) + (1127 - 53)
-    out = np.zeros((2, PLACES), dtype=np.int64)
     low = whole & ((1 << LOW_BITS) - 1)
     np.add.at(out[0], place, whole >> LOW_BITS)
     np.add.at(out[1], place, low)

@@ -27,6 +27,7 @@ from ensemble_gpu.dask import (
     DaskRandomForestClassifier,
     DaskRandomForestRegressor,
 )
+from tests.dask.conftest import cluster_of
 from tests.distributed.test_same_model import rows
 
 PAIRS = {
@@ -78,6 +79,30 @@ def test_early_stopping_and_a_validation_set_of_its_own(client):
         dX, dy, X_val=X_val, y_val=y_val
     )
     assert short.model_.fingerprint() == again.model_.fingerprint()
+
+
+def test_validation_rows_may_begin_with_weight_zero(client):
+    X, y, _ = rows()
+    X_val, y_val, w_val = rows(seed=1, weights="whole")
+    w_val[0] = 0.0
+    parameters = {"n_estimators": 8, "early_stopping": True}
+    dX, dy, _ = collections(X, y, None, (260, 260))
+    shared = DaskBoostingClassifier(client=client, **parameters)
+    shared.fit(dX, dy, X_val=X_val, y_val=y_val, sample_weight_val=w_val)
+    local = BoostingClassifier(**parameters)
+    local.fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=w_val)
+    np.testing.assert_array_equal(shared.validation_loss_, local.validation_loss_)
+    with pytest.raises(ValueError, match="y_val was given, and needs X_val"):
+        shared.fit(dX, dy, y_val=y_val)
+
+
+def test_workers_that_are_threads_of_one_process():
+    X, y, _ = rows()
+    dX, dy, _ = collections(X, y, None, (260, 260))
+    with cluster_of(2, processes=False) as own:
+        shared = DaskBoostingClassifier(client=own, n_estimators=4).fit(dX, dy)
+    local = BoostingClassifier(n_estimators=4).fit(X, y)
+    assert shared.model_.fingerprint() == local.model_.fingerprint()
 
 
 def test_frames_with_categories_and_string_labels(client):
@@ -176,6 +201,8 @@ def test_bad_input_is_refused_by_name(client):
         clf.fit(frame, dy)
     with pytest.raises(ValueError, match="partition 0 of X has 174 rows, that of y has 200"):
         clf.fit(frame, da.from_array(y, chunks=((200, 200, 120),)))
+    with pytest.raises(ValueError, match="X has 520 rows, y has 3"):
+        clf.fit(dX, [0, 1, 1])
     with pytest.raises(ValueError, match="zero for every row"):
         clf.fit(dX, dy, da.zeros_like(dw))
     with pytest.raises(ValueError, match="X contains infinity"):

@@ -45,7 +45,7 @@ def connected(
                 found[rank] = work(reduce)
             finally:
                 reduce.close()
-        except LostWorker as error:
+        except (LostWorker, ValueError) as error:
             found[rank] = error
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
@@ -131,7 +131,8 @@ def test_a_message_that_is_not_due_ends_the_connection_before_anything_is_alloca
 def test_a_gathered_size_beyond_the_limit_is_refused(monkeypatch):
     monkeypatch.setattr("ensemble_gpu.distributed.sockets.MOST_BYTES", 1000)
     found = connected(2, lambda reduce: reduce.gather(np.zeros(200)))
-    assert all("were announced" in str(one) for one in found)
+    assert all(isinstance(one, ValueError) for one in found)
+    assert all("more than the 1,000 bytes" in str(one) for one in found)
 
 
 def test_all_notice_that_one_is_gone():

@@ -174,6 +174,63 @@ def test_a_team_needs_weight_and_two_classes_among_all_its_rows():
         team_fit(make, X, np.zeros(len(X), dtype=int))
 
 
+def test_sums_that_are_not_finite_are_those_of_fsum():
+    for values in ([1.0, math.inf, 2.0], [-math.inf, 1.0, 0.0], [math.nan, 1.0, math.inf]):
+        for found in together(lambda team, rank, v=values: team.fsum(np.array([v[rank]]))):
+            np.testing.assert_array_equal(found, sum(values))
+
+
+def test_types_of_x_are_those_of_all_rows_together():
+    X, y, _ = rows()
+    wide = X.astype(np.float64)
+    wide[:90] += 1e-9  # no float32 holds them
+    local = AdaBoostClassifier(n_estimators=6).fit(wide, y)
+
+    def put(array: np.ndarray) -> np.ndarray:
+        narrow = array.ndim == 2 and np.array_equal(array, array.astype(np.float32), equal_nan=True)
+        return array.astype(np.float32) if narrow else array
+
+    shared = team_fit(lambda: AdaBoostClassifier(n_estimators=6), wide, y, put=put)
+    assert {one.model_.fingerprint() for one in shared} == {local.model_.fingerprint()}
+
+
+def test_workers_whose_rows_do_not_belong_together_are_told():
+    X, y, _ = rows()
+
+    def put(array: np.ndarray) -> np.ndarray:
+        return array[:, :4] if array.ndim == 2 and len(array) == 140 else array
+
+    with pytest.raises(ValueError, match=r"the numbers of features are \[5, 5, 4\]"):
+        team_fit(lambda: AdaBoostClassifier(n_estimators=3), X, y, put=put)
+    dates = np.array([np.datetime64("2024-01-01"), np.datetime64("2024-01-02")])[y]
+    with pytest.raises(TypeError, match="y must hold strings, numbers or bool"):
+        team_fit(lambda: AdaBoostClassifier(n_estimators=3), X, dates.astype(object))
+
+
+def test_a_worker_without_rows_to_train_on_is_refused_by_name():
+    X, y, w = rows("3", "real")
+    order = np.argsort(y, kind="stable")
+    X, y, w = X[order], y[order], w[order]
+    ends = np.searchsorted(y, [0, 1, 2]).tolist()
+
+    def make() -> Any:
+        return AdaBoostClassifier(n_estimators=3, class_weight={2: 0.0})
+
+    with pytest.raises(ValueError, match="No row is left to train on"):
+        team_fit(make, X, y, w, cuts=ends, owners=(0, 1, 2))
+
+
+@pytest.mark.parametrize(("numbers", "sizes", "named"), [
+    ([0], None, "lists of the same length"),
+    ([1, 0], [500, 20], "numbers must ascend"),
+    ([0, 1], [500, 21], "add up to the 520 rows"),
+])  # fmt: skip
+def test_parts_that_do_not_fit_the_rows_are_refused(numbers, sizes, named):
+    X, y, _ = rows()
+    with pytest.raises(ValueError, match=named):
+        fit(AdaBoostClassifier(), X, y, reduce=ALONE.reduce, numbers=numbers, sizes=sizes)
+
+
 @pytest.mark.parametrize(("estimator", "named"), [
     (AdaBoostClassifier(HalfSpaces()), "estimator must be None"),
     (AdaBoostClassifier(warm_start=True), "warm_start must be False"),
