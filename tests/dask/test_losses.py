@@ -143,7 +143,10 @@ def test_a_worker_that_joins_is_used_from_the_next_epoch(tmp_path):
         thread, found = in_background(lambda: clf.fit(dX, dy))
         tell.wait_for(5)
         client.cluster.scale(2)
-        client.wait_for_workers(2, timeout=60)
+        for _ in range(600):
+            if len(client.scheduler_info(n_workers=-1)["workers"]) == 2:
+                break
+            time.sleep(0.1)
         _, process = tell.wait_for(10)
         os.kill(process, signal.SIGKILL)  # the only one that has rows
         thread.join(120)
