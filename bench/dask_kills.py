@@ -94,9 +94,13 @@ def killed(
 
 
 def wait_for_workers(client: Client, n: int) -> None:
-    """Until Dask has replaced what was killed; a cluster that does not is another's matter."""
-    for _ in range(300):
-        if len(client.scheduler_info(n_workers=-1)["workers"]) >= n:
+    """Until Dask has replaced what was killed, five seconds; two workers are needed at least.
+
+    (A nanny sometimes takes minutes to start a worker anew.)
+    """
+    for turn in range(1200):
+        here = len(client.scheduler_info(n_workers=-1)["workers"])
+        if here >= n or (here >= 2 and turn > 50):
             return
         time.sleep(0.1)
 
