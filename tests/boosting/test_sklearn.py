@@ -87,7 +87,7 @@ def test_iris_in_a_pipeline_with_string_labels():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
 def test_grid_search_with_two_jobs_gives_the_serial_result(backend):
     data = random_data(n=200)
     grid = {"n_estimators": [5, 20], "variant": ["real", "discrete"], "learning_rate": [0.5, 1.0]}
