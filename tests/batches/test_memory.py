@@ -30,7 +30,7 @@ def batches():
     "estimator",
     [
         AdaBoostClassifier(**FEW),
-        BoostingClassifier(early_stopping=True, **FEW),
+        pytest.param(BoostingClassifier(early_stopping=True, **FEW), marks=pytest.mark.long),
         BoostingClassifier(max_depth=1, early_stopping=False, **FEW),
     ],
     ids=["AdaBoost", "trees", "stumps"],

@@ -176,8 +176,14 @@ def test_arrays_of_objects():
 # --- files ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch_rows", [29, 100, 1000])
-@pytest.mark.parametrize("group", [None, 30])
+@pytest.mark.parametrize(
+    ("batch_rows", "group"),
+    [
+        (100, 30),
+        (1000, None),
+        *(pytest.param(*one, marks=pytest.mark.long) for one in [(29, None), (29, 30), (1000, 30)]),
+    ],
+)
 def test_parquet(tmp_path, batch_rows, group):
     pattern = write_parquet(tmp_path, frame(), row_group_size=group)
     data = Batches(pattern, label="y", batch_rows=batch_rows)

@@ -398,7 +398,7 @@ def test_failures_are_printed_and_counted(monkeypatch, capsys):
     assert "1 of 1 tests failed" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_selftest_runs_in_the_simulator():
     code = (
         "from itertools import islice; from ensemble_gpu.cli import selftest as s; "

@@ -148,6 +148,7 @@ def read_only_copy(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_without_a_writable_folder_kernels_are_kept_in_a_private_temporary_one(tmp_path):
     read_only_copy(tmp_path)
     (tmp_path / "tmp").mkdir()
