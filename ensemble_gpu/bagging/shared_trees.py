@@ -14,7 +14,7 @@ from ensemble_gpu.bagging.bagged_trees import side_by_side
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.kernels.team import Team
 from ensemble_gpu.model.forest import Forest
-from ensemble_gpu.model.nodes import Nodes
+from ensemble_gpu.model.nodes import Nodes, column_type
 
 # Trees that each of a worker's threads grows before all trees are exchanged.
 TURNS = 2
@@ -73,7 +73,5 @@ def exchanged(own: list[Forest], n_trees: int, team: Team) -> list[Forest]:
 
 def _column(trees: list[Forest], name: str, n_outputs: int) -> np.ndarray:
     """A column of the nodes of all trees, one after the other."""
-    kinds = {"threshold": "f8", "value": "f8", "impurity": "f8", "weight": "f8"}
-    dtype = bool if name == "missing_left" else kinds.get(name, "i4")
-    none = np.zeros((0, n_outputs) if name == "value" else 0, dtype=dtype)
+    none = np.zeros((0, n_outputs) if name == "value" else 0, dtype=column_type(name))
     return np.concatenate([none, *(getattr(tree.nodes, name) for tree in trees)])

@@ -19,8 +19,7 @@ import numpy as np
 from ensemble_gpu.boosting.loop import boost
 from ensemble_gpu.boosting.rows import (
     items_and_classes,
-    of_all_workers,
-    set_aside,
+    set_aside_for_first,
     weight_left,
 )
 from ensemble_gpu.data.matrix import sort_by_class
@@ -105,9 +104,8 @@ class Folds:
         data, (items, folds) = self.data, self._found
         where, team = data.where, data.engine.team
         for held, numbers in folds:
-            apart, rest, keep = set_aside(self._rows, items, held, where)
+            apart, rest, keep = set_aside_for_first(self._rows, items, held, numbers, where, team)
             if numbers is not None:
-                apart = of_all_workers(apart, numbers, where, team)
                 rest, keep = self._among_all(rest, keep)
             yield apart, rest, keep
 

@@ -50,7 +50,8 @@ def hold_out(
     team = current_team()
     items, index = items_and_classes(rows, n_classes, where, team)
     held = held_items(index, items, n_classes, fraction, random_state, team)
-    return set_items_aside(rows, items, held, where, team)
+    numbers = None if items.numbers is None else items.numbers[held]
+    return set_aside_for_first(rows, items, items.rows[held], numbers, where, team)
 
 
 def items_and_classes(
@@ -86,15 +87,15 @@ def set_aside(rows: Rows, items: Items, held: np.ndarray, where: Where) -> tuple
     return apart, rest, where.put(left > 0)
 
 
-def set_items_aside(
-    rows: Rows, items: Items, held: np.ndarray, where: Where, team: Team
+def set_aside_for_first(
+    rows: Rows, items: Items, held: np.ndarray, numbers: np.ndarray | None, where: Where, team: Team
 ) -> tuple[Rows, Rows, Any]:
-    """`set_aside` of the items `held` (bool); the first worker has those of all workers."""
-    apart, rest, keep = set_aside(rows, items, items.rows[held], where)
-    if not team.alone:
-        assert items.numbers is not None
-        apart = of_all_workers(apart, items.numbers[held], where, team)
-    return apart, rest, keep
+    """`set_aside`; the first worker has the rows held out by all, in the order of their numbers.
+
+    No numbers: there are no other workers.
+    """
+    apart, rest, keep = set_aside(rows, items, held, where)
+    return apart if numbers is None else of_all_workers(apart, numbers, where, team), rest, keep
 
 
 def of_all_workers(rows: Rows, numbers: np.ndarray, where: Where, team: Team) -> Rows:

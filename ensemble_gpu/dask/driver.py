@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from distributed import CancelledError, Client, Future, wait
-from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
 
 from ensemble_gpu.dask.worker import Epoch, Outcome, open_door, rows_of, run_rank
@@ -26,7 +25,7 @@ FEWEST_ROWS = 64
 # Seconds between looks at the tasks, at the workers, and until survivors of an epoch are given up.
 LOOK, LOOK_AT_WORKERS, GRACE = 0.1, 1.0, 60.0
 # What Dask says of a task that was lost with a worker.
-GONE = (CancelledError, FutureCancelledError, FuturesCancelledError)
+GONE = CancelledError
 # Seconds without any worker after which a fit gives up.
 NO_WORKERS = 120.0
 
@@ -77,7 +76,7 @@ class Driver:
         while not self.rows:
             try:
                 self.rows = self.client.gather(self.client.map(rows_of, self.parts, pure=False))
-            except (KilledWorker, *GONE):
+            except (KilledWorker, GONE):
                 self._wait_for_parts()
         if not any(weighted for _, weighted in self.rows):
             n = sum(rows for rows, _ in self.rows)
@@ -116,7 +115,7 @@ class Driver:
                 since = time.monotonic()
             elif time.monotonic() - since > NO_WORKERS:
                 raise WorkersLost(f"The cluster has had no worker for {NO_WORKERS:.0f} seconds.")
-            with suppress(TimeoutError, *GONE):
+            with suppress(TimeoutError, GONE):
                 wait(self.parts, timeout=LOOK_AT_WORKERS)
 
     def _check(self, number: int, part: Future) -> None:
@@ -206,7 +205,7 @@ class Driver:
                     return lost
             try:
                 wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED")
-            except (TimeoutError, *GONE):
+            except (TimeoutError, GONE):
                 continue
 
     def _peek(self, future: Future) -> Any:
@@ -214,13 +213,13 @@ class Driver:
         if future not in self._peeked:
             try:
                 self._peeked[future] = future.result(timeout=GRACE)
-            except (KilledWorker, TimeoutError, *GONE):
+            except (KilledWorker, TimeoutError, GONE):
                 self._peeked[future] = Outcome(lost="a worker was lost with its result")
         return self._peeked[future]
 
     def _raise(self, future: Future) -> None:
         error = future.exception()
-        if not isinstance(error, (KilledWorker, *GONE)):
+        if not isinstance(error, (KilledWorker, GONE)):
             raise error
 
     def _outcome(self, runs: list[Future], lost: str, found: tuple[Any, ...]) -> Outcome:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import dask
@@ -15,6 +14,7 @@ from sklearn.base import clone
 from ensemble_gpu.bagging.random_forest import RandomForestClassifier, RandomForestRegressor
 from ensemble_gpu.boosting.adaboost import AdaBoostClassifier
 from ensemble_gpu.boosting.estimators import BoostingClassifier, BoostingRegressor
+from ensemble_gpu.boosting.evaluation import GivenSet, given_sets
 from ensemble_gpu.dask.collections import is_collection, partitions, whole
 from ensemble_gpu.dask.driver import Driver
 from ensemble_gpu.dask.predicting import predicted
@@ -111,7 +111,13 @@ class DaskEstimator:
         return local
 
     def _fit_parts(
-        self, X: Any, y: Any, sample_weight: Any, init_score: Any, sets: Any, more: dict[str, Any]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        init_score: Any,
+        sets: Sequence[GivenSet],
+        more: dict[str, Any],
     ) -> Any:
         check_integer("retries", self.retries, 0)
         client, local = self._client(), self._unfitted()
@@ -127,26 +133,25 @@ class DaskEstimator:
         finally:
             for future in parts:
                 future.release()
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        self._forget()  # type: ignore[attr-defined]
         given = set(local.get_params(deep=False))
         self.__dict__.update({k: v for k, v in vars(fitted).items() if k not in given})
         self.events_ = tuple(driver.events)
         return self
 
-    def _validation(self, client: Client, sets: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _validation(
+        self, client: Client, sets: Sequence[GivenSet]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Validation sets for the first rank, and a row of each for others: they ask the first."""
-        if sets is None:
+        if not sets:
             return {}, {}
-        well = isinstance(sets, list | tuple) and all(
-            isinstance(one, list | tuple) and 2 <= len(one) <= 4 for one in sets
-        )
-        if not well or not sets:  # the fit says what is wrong
-            return {"eval_set": sets}, {"eval_set": sets}
-        every = [tuple(whole(part) for part in one) for one in sets]
-        made = [dask.delayed(tuple)(list(one)) for one in every]
+        names = {"eval_names": [one.name for one in sets]}
+        made = [dask.delayed(_parts)(*map(whole, _parts_of(one.rows))) for one in sets]
         heads = [dask.delayed(_head)(one) for one in made]
-        return {"eval_set": client.compute(made)}, {"eval_set": client.compute(heads)}
+        return (
+            names | {"eval_set": client.compute(made)},
+            names | {"eval_set": client.compute(heads)},
+        )
 
     def _predicted(self, method: str, X: Any) -> Any:
         if not is_collection(X):
@@ -162,26 +167,24 @@ class DaskEstimator:
         if not is_collection(X):
             return self._local.score(self, X, y, sample_weight)  # type: ignore[attr-defined]
         given = [whole(a) if is_collection(a) else a for a in (y, sample_weight)]
-        values = dask.compute(predicted(self.to_local(), "predict", X), *given)
-        return _Given(self.to_local(), values[0]).score(values[1], values[2])
+        local = self.to_local()
+        prediction, y, sample_weight = dask.compute(predicted(local, "predict", X), *given)
+        local.predict = lambda X: prediction
+        return float(local.score(None, y, sample_weight))
 
 
-class _Given:
-    """The score of predictions that are known."""
+def _parts_of(rows: GivenRows) -> tuple[Any, ...]:
+    return rows.X, rows.y, rows.sample_weight, rows.init_score
 
-    def __init__(self, estimator: Any, prediction: Any) -> None:
-        self.estimator = copy(estimator)
-        self.estimator.predict = lambda X: prediction
 
-    def score(self, y: Any, sample_weight: Any) -> float:
-        return float(self.estimator.score(None, y, sample_weight))
+def _parts(*parts: Any) -> tuple[Any, ...]:
+    return parts
 
 
 def _head(one: tuple[Any, ...]) -> tuple[Any, ...]:
     """A row of a validation set, of equal weight: its own may be zero."""
-    X, y, *more = one
-    offset = [None if part is None else part[:1] for part in more[1:]]
-    return X[:1], y[:1], *([None] if more else []), *offset
+    X, y, _, offset = one
+    return X[:1], y[:1], None, None if offset is None else offset[:1]
 
 
 def _refuse(resume: Any) -> None:
@@ -218,19 +221,10 @@ class _Boosted(DaskEstimator):
         self
         """
         _refuse(resume)
-        more = {"eval_names": eval_names, "stop_on": stop_on}
         short = GivenRows(X_val, y_val, sample_weight_val, init_score_val)
-        if X_val is None:
-            short.check_nothing_given()
-        else:
-            if eval_set is not None:
-                raise ValueError(
-                    "eval_set and X_val were both given; X_val, y_val are one set of eval_set."
-                )
-            eval_set = [(X_val, y_val, sample_weight_val, init_score_val)]
-            more["eval_names"] = ["validation"] if eval_names is None else eval_names
-        more = {name: value for name, value in more.items() if value is not None}
-        return self._fit_parts(X, y, sample_weight, init_score, eval_set, more)
+        sets = given_sets(eval_set, eval_names, short)
+        more = {} if stop_on is None else {"stop_on": stop_on}
+        return self._fit_parts(X, y, sample_weight, init_score, sets, more)
 
 
 class _Forest(DaskEstimator):
@@ -244,7 +238,7 @@ class _Forest(DaskEstimator):
         self
         """
         _refuse(resume)
-        return self._fit_parts(X, y, sample_weight, None, None, {})
+        return self._fit_parts(X, y, sample_weight, None, (), {})
 
 
 class _Classifier(DaskEstimator):

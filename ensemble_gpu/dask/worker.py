@@ -9,11 +9,11 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 from distributed import get_worker
 from distributed.comm.addressing import get_address_host
 from distributed.worker import secede, thread_state
 
+from ensemble_gpu.arrays.namespace import locate
 from ensemble_gpu.arrays.sparse import check_dense
 from ensemble_gpu.distributed.errors import LostWorker
 from ensemble_gpu.distributed.fitting import fit
@@ -173,8 +173,4 @@ def _concatenated(pieces: list[Any]) -> Any:
         from dask.dataframe.dispatch import concat
 
         return concat(pieces)
-    if isinstance(first, np.ndarray):
-        return np.concatenate(pieces)
-    from ensemble_gpu.arrays.namespace import locate
-
     return locate(first).xp.concat(pieces, axis=0)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.data.keys import row_keys, sorted_rows
-from ensemble_gpu.data.numbering import along_runs, numbered
+from ensemble_gpu.data.numbering import numbered
 from ensemble_gpu.kernels.host.draws import (
     add_up,
     bootstrap_counts,
@@ -24,7 +24,7 @@ from ensemble_gpu.kernels.host.draws import (
     weighted_subset_counts,
 )
 from ensemble_gpu.kernels.host.hashing import STEP, mixed
-from ensemble_gpu.kernels.team import ALONE, Team
+from ensemble_gpu.kernels.team import ALONE, Team, along_runs
 
 # What is not a draw of rows takes its numbers from seeds that no user's seed reaches.
 FOR_FEATURES, FOR_LEARNERS, FOR_VALIDATION = 1 << 32, 2 << 32, 3 << 32

@@ -81,11 +81,3 @@ def _among_equals(
     smaller = np.concatenate([[0], np.cumsum(sizes)])[np.searchsorted(others, keys)]
     out[mine] = up_to[: len(keys)] - smaller
     return out
-
-
-def along_runs(rows: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... along every run of equal rows."""
-    at = np.arange(len(rows))
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = rows[1:] != rows[:-1]
-    return at - np.maximum.accumulate(np.where(new, at, 0))

@@ -16,10 +16,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ensemble_gpu.data.keys import repetitions, sorted_rows
-from ensemble_gpu.data.numbering import along_runs, numbered
+from ensemble_gpu.data.numbering import numbered
 from ensemble_gpu.kernels.host.keys import mix_in
 from ensemble_gpu.kernels.protocol import Engine
-from ensemble_gpu.kernels.team import ALONE, Team
+from ensemble_gpu.kernels.team import ALONE, Team, along_runs
 
 
 def check_seed(random_state: Any) -> None:

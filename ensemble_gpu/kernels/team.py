@@ -221,10 +221,15 @@ class Team:
         in_order = every[:, 1:].T.reshape(-1)  # range by range, part by part
         before = (np.cumsum(in_order) - in_order).reshape(n_ranges, -1).T
         at = np.searchsorted(every[:, 0], own[:, 0])
-        run = np.arange(len(rows))
-        new = np.ones(len(rows), dtype=bool)
-        new[1:] = (part[1:] != part[:-1]) | (which[1:] != which[:-1])
-        return before[at[part], which] + run - np.maximum.accumulate(np.where(new, run, 0))
+        return before[at[part], which] + along_runs(which * n_parts + part)
+
+
+def along_runs(values: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... along every run of equal values."""
+    at = np.arange(len(values))
+    new = np.ones(len(values), dtype=bool)
+    new[1:] = values[1:] != values[:-1]
+    return at - np.maximum.accumulate(np.where(new, at, 0))
 
 
 ALONE = Team(OnlyOne())

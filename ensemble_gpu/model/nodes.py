@@ -11,6 +11,14 @@ from ensemble_gpu.kernels.tree_protocol import LEAF
 from ensemble_gpu.model.base import check_range
 
 
+def column_type(name: str) -> np.dtype:
+    """The type of a column of nodes, as the kernels take it."""
+    if name == "missing_left":
+        return np.dtype(bool)
+    floats = ("threshold", "value", "impurity", "weight")
+    return np.dtype("f8" if name in floats else "i4")
+
+
 @dataclass(frozen=True)
 class Nodes:
     """One entry a node; trees one after the other, each in preorder (left child = position + 1).
@@ -42,10 +50,9 @@ class Nodes:
 
     def frozen(self) -> Nodes:
         """The same nodes as read-only arrays of the types that the kernels take."""
-        kinds = {"threshold": "f8", "value": "f8", "impurity": "f8", "weight": "f8"}
         own = {}
         for name, array in vars(self).items():
-            dtype = bool if name == "missing_left" else kinds.get(name, "i4")
+            dtype = column_type(name)
             if name == "subset" and len(array) and not array.strides[0]:
                 own[name] = array
                 continue

@@ -28,6 +28,11 @@ TRIED = 4
 KEEP_ROWS = 1024
 
 
+def sibling(node: int) -> int:
+    """Of nodes 1 and 2, 3 and 4, ... the other one; the root is alone."""
+    return node + 1 if node % 2 else node - 1
+
+
 class TeamGrower:
     """A grower of the worker's own rows (None: it has none of the sample), and the team's sums.
 
@@ -54,7 +59,6 @@ class TeamGrower:
         own = np.zeros(sample.n_stats, dtype=np.int64) if self.own is None else self.own.total()
         *total, n_rows = team.sum([*own.tolist(), n]).tolist()
         self._total, self.n_rows = np.array(total), np.array([n_rows])
-        self.sibling = np.full(1, -1, dtype=np.int64)
         self.parent = np.full(1, -1, dtype=np.int64)
         self.kept: dict[int, np.ndarray] = {}
         self.n_left: dict[int, int] = {}
@@ -73,7 +77,10 @@ class TeamGrower:
         return np.zeros((len(frontier.nodes), tried, self.width, self.n_columns), dtype=np.int64)
 
     def sums(self, frontier: Frontier) -> np.ndarray:
-        sums = self._sums(frontier)
+        return self._asked_for(self._sums(frontier))
+
+    def _asked_for(self, sums: np.ndarray) -> np.ndarray:
+        """Without the numbers of rows, where the rule does not ask for them."""
         return sums if self.rule.min_rows > 1 else np.ascontiguousarray(sums[..., :-1])
 
     def _sums(self, frontier: Frontier) -> np.ndarray:
@@ -91,8 +98,7 @@ class TeamGrower:
             part = frontier[start : start + step]
             sums = self._kept_sums(part) if TRIED * tried >= self.p else self._sums(part)
             at = np.arange(start, start + len(part.nodes))
-            scored = sums if self.rule.min_rows > 1 else np.ascontiguousarray(sums[..., :-1])
-            best = choose(self.rule, part, scored, self.n_rows[part.nodes])
+            best = choose(self.rule, part, self._asked_for(sums), self.n_rows[part.nodes])
             self._note_left(part, best, sums)
             found.replace(at, best)
         return found
@@ -119,10 +125,8 @@ class TeamGrower:
         out[added] = self._sums(replace(frontier[added], features=None))
         place = {node: i for i, node in enumerate(nodes)}
         for node in derived:
-            other = self.sibling[node]
-            np.subtract(
-                self.kept[int(self.parent[node])], out[place[int(other)]], out=out[place[node]]
-            )
+            whole, part = self.kept[int(self.parent[node])], out[place[sibling(node)]]
+            np.subtract(whole, part, out=out[place[node]])
         for node in nodes:
             self.kept.pop(int(self.parent[node]), None)
         for i, node in enumerate(nodes):
@@ -134,8 +138,8 @@ class TeamGrower:
 
     def _is_derived(self, node: int, nodes: list[int]) -> bool:
         """Whether the sums are the parent's minus those of the sibling, which is smaller."""
-        other = int(self.sibling[node])
-        if other < 0 or int(self.parent[node]) not in self.kept or other not in nodes:
+        other = sibling(node)
+        if int(self.parent[node]) not in self.kept or other not in nodes:
             return False
         return (self.n_rows[other], other) < (self.n_rows[node], node)
 
@@ -143,11 +147,8 @@ class TeamGrower:
         if self.own is not None:
             self.own.partition(nodes, splits)
         n_left = np.array([self.n_left.pop(node) for node in nodes.tolist()], dtype=np.int64)
-        first = len(self.n_rows)
         pairs = np.stack([n_left, self.n_rows[nodes] - n_left], axis=1)
-        children = first + np.arange(2 * len(nodes)).reshape(-1, 2)
         self.n_rows = np.concatenate([self.n_rows, pairs.reshape(-1)])
-        self.sibling = np.concatenate([self.sibling, children[:, ::-1].reshape(-1)])
         self.parent = np.concatenate([self.parent, np.repeat(nodes, 2)])
         return n_left
 
