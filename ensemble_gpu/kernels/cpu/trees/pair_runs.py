@@ -258,12 +258,12 @@ def added_runs(sums, base, words, word, n_words, count, runs):
 
 @inner(forceinline=True)
 def kept_runs(cells, count, runs):
-    """Runs of a feature's kept sums [code, 2]; how many."""
+    """Runs of a feature's kept sums [2, code]; how many."""
     m, rows_mask = np.int64(0), (np.int64(1) << count.shift) - 1
     first, second = np.int64(0), np.int64(0)
     codes, firsts, seconds, rows = runs[CODE], runs[FIRST], runs[SECOND], runs[ROWS_OF]
-    for b in range(cells.shape[0]):
-        x, y = cells[b, 0], cells[b, 1]
+    for b in range(cells.shape[1]):
+        x, y = cells[0, b], cells[1, b]
         first += x
         second += y
         codes[m], firsts[m], seconds[m] = b, first >> count.shift, second

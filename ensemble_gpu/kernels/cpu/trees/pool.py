@@ -28,13 +28,13 @@ START, STOP, SLOT, MINUS, SMALLER, LARGER, TASK = range(7)
 
 
 class Pool(NamedTuple):
-    """Sums cells[slot, feature, code] = (x 2^shift + rows, y); see `Counting`.
+    """Sums cells[slot, feature, :, code] = (x 2^shift + rows, y); see `Counting`.
 
     `free[:n_free[0]]` are the slots that nobody has; slot[node] is a node's (-1: none),
     inherited[node] what a left child may have of its parent. `route[place]` says which of the
     found belong to a node of the block (-1: none, its rows are searched). `found` has an entry for
-    every task, sibling and tile. `fetched`, `scratch` and `partial`, sums of its share of a task
-    (zero before and after), are a worker's.
+    every task, sibling and part of the tiles. `fetched`, `scratch` and `partial`, sums of its share
+    of a task, are a worker's; the last two are zero before and after.
     """
 
     cells: np.ndarray
@@ -65,7 +65,7 @@ def pool_for(
         np.empty((n_slots, TASK), dtype=np.int64),
         found,
         np.empty((workers, n_tiles, FETCHED), dtype=np.uint64),
-        np.empty((workers, FEATURES * 256), dtype=np.int64),
+        np.zeros((workers, FEATURES * 256), dtype=np.int64),
         np.zeros((workers if workers > 1 else 0, *cells.shape[1:]), dtype=np.int64),
         keep_rows,
     )

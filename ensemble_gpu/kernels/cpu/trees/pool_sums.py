@@ -12,8 +12,6 @@ from ensemble_gpu.kernels.jit import inner
 
 # A tile of no more features than this takes half the additions.
 HALF = FEATURES // 2
-# Rows a worker from which those of a task are shared: each has sums of its own, which are joined.
-LARGE = 4096
 # Tables that take turns where rows are counted.
 TURNS = 4
 
@@ -44,40 +42,47 @@ def _fetch(words, order, a, n, lo, hi, block):
 
 
 @inner
-def _add_packed_tile(scratch, lanes, tile, count, sums):
-    """Add the sums of a tile, scratch[256 lane + code] = G 2^32 + H."""
-    for lane in range(lanes):
-        f = FEATURES * tile + lane
-        own, shift = sums[f], counting_of(count, f).shift
-        for code in range(own.shape[0]):
-            value = scratch[256 * lane + code]
-            low = value & np.int64(0xFFFFFFFF)
-            own[code, 0] += low << shift
-            own[code, 1] += (value - low) >> np.int64(32)
+def _unpack(table, shift, anew, own):
+    """The sums of one feature, table[code] = G 2^32 + H, which is zero then, to or into `own`."""
+    firsts, seconds = own[0], own[1]
+    if anew:
+        for code in range(firsts.shape[0]):
+            low = table[code] & np.int64(0xFFFFFFFF)
+            firsts[code] = low << shift
+            seconds[code] = (table[code] - low) >> np.int64(32)
+            table[code] = 0
+    else:
+        for code in range(firsts.shape[0]):
+            low = table[code] & np.int64(0xFFFFFFFF)
+            firsts[code] += low << shift
+            seconds[code] += (table[code] - low) >> np.int64(32)
+            table[code] = 0
 
 
 @inner
-def _count_codes(words, n, lane, scratch, own):
-    """own[code, 0] += how many of n rows have the code, in tables that take turns.
+def _count_codes(words, n, lane, tables, own):
+    """own[0, code] += how many of n rows have the code, in tables that take turns.
 
-    Equal codes follow each other often, and a place cannot be added to twice at once.
+    Equal codes follow each other often, and a place cannot be added to twice at once. The tables
+    are zero before and after.
     """
-    rows, shift, mask = scratch[: TURNS * 256], np.uint64(8 * lane), np.uint64(255)
-    for k in range(rows.shape[0]):
-        rows[k] = 0
+    rows, firsts = tables[: TURNS * 256], own[0]
+    shift, mask = np.uint64(8 * lane), np.uint64(255)
     for t in range(np.uint64(n)):
         code = (words[t] >> shift) & mask
         rows[np.uint64(256) * (t % np.uint64(TURNS)) + code] += 1
     for turn in range(TURNS):
-        for code in range(own.shape[0]):
-            own[code, 0] += rows[256 * turn + code]
+        for code in range(firsts.shape[0]):
+            firsts[code] += rows[256 * turn + code]
+            rows[256 * turn + code] = 0
 
 
 @inner
-def _add_packed(words, values, a, n, lanes, own, tile, count, scratch):
-    """Add n packed values, both halves at once; they are taken apart before they can overflow."""
-    for k in range(scratch.shape[0]):
-        scratch[k] = 0
+def _add_packed(words, values, a, n, lanes, anew, own, tile, count, scratch):
+    """Add n packed values, both halves at once; they are taken apart before they can overflow.
+
+    `anew`: these are the first rows, whatever the sums are.
+    """
     start, zero = np.uint64(a), np.uint64(0)
     if lanes > HALF:
         for t in range(np.uint64(n)):
@@ -91,7 +96,11 @@ def _add_packed(words, values, a, n, lanes, own, tile, count, scratch):
             for lane in range(HALF):
                 code = (word >> np.uint64(8 * lane)) & np.uint64(255)
                 scratch[np.uint64(256 * lane) + code] += value
-    _add_packed_tile(scratch, lanes, tile, count, own)
+    for lane in range(lanes):
+        f = FEATURES * tile + lane
+        _unpack(scratch[256 * lane : 256 * (lane + 1)], counting_of(count, f).shift, anew, own[f])
+    for k in range(256 * lanes, scratch.shape[0]):  # codes of no feature
+        scratch[k] = 0
     for lane in range(lanes):
         f = FEATURES * tile + lane
         if counting_of(count, f).one == 1:
@@ -99,7 +108,7 @@ def _add_packed(words, values, a, n, lanes, own, tile, count, scratch):
 
 
 @inner
-def _add_pairs(words, label, values, a, n, count, flat, base, stride):
+def _add_pairs(words, label, values, a, n, count, flat, base, width):
     """Add n rows: class weights or moments, and rows where they are counted."""
     labelled, shift, one = label.shape[0] > 0, count.shift, np.int64(count.one)
     start, zero = np.uint64(a), np.uint64(0)
@@ -114,28 +123,35 @@ def _add_pairs(words, label, values, a, n, count, flat, base, stride):
         x = (x << shift) + one
         for lane in range(FEATURES):
             code = (word >> np.uint64(8 * lane)) & np.uint64(255)
-            at = base + np.uint64(lane) * stride + code + code
+            at = base + np.uint64(2 * lane) * width + code
             flat[at] += x
-            flat[at + np.uint64(1)] += y
+            flat[at + width] += y
 
 
 @inner(forceinline=True)
-def _add_up(rows, words, p, count, start, stop, lo, hi, own, pool, worker):
-    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own` of p features."""
+def _add_up(rows, words, p, count, start, stop, lo, hi, anew, own, pool, worker):
+    """Add rows start ... stop - 1 to tiles lo ... hi - 1 of the sums `own` of p features.
+
+    `anew`: the sums begin with these rows.
+    """
     order, label, values = rows.order, rows.label, rows.values
     block, scratch = pool.fetched[worker], pool.scratch[worker]
-    flat, stride = own.reshape(-1), np.uint64(2 * own.shape[1])
+    flat, width = own.reshape(-1), np.uint64(own.shape[2])
     packed = label.shape[0] == 0 and values.shape[1] == 1 and count.ordered.one == 0
+    if anew and (not packed or start == stop):
+        tile_cells = FEATURES * 2 * own.shape[2]
+        for k in range(tile_cells * lo, tile_cells * hi):
+            flat[k] = 0
     for a in range(start, stop, FETCHED):
         n = min(FETCHED, stop - a)
         _fetch(words, order, a, n, lo, hi, block)
         for tile in range(lo, hi):
             if packed:
-                lanes = min(FEATURES, p - FEATURES * tile)
-                _add_packed(block[tile - lo], values, a, n, lanes, own, tile, count, scratch)
+                lanes, first = min(FEATURES, p - FEATURES * tile), anew and a == start
+                _add_packed(block[tile - lo], values, a, n, lanes, first, own, tile, count, scratch)
             else:
-                base = np.uint64(FEATURES * tile) * stride
-                _add_pairs(block[tile - lo], label, values, a, n, count.ordered, flat, base, stride)
+                base = np.uint64(2 * FEATURES * tile) * width
+                _add_pairs(block[tile - lo], label, values, a, n, count.ordered, flat, base, width)
 
 
 @inner
@@ -149,13 +165,10 @@ def _take_away(whole, part, from_, to):
 def build(rows, words, p, count, task, lo, hi, pool, worker):
     """Tiles lo ... hi - 1 of the sums of a task, and of what they leave to the larger sibling."""
     own = pool.cells[task[SLOT]]
-    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
-    for k in range(tile_cells * lo, tile_cells * hi):
-        flat[k] = 0
-    _add_up(rows, words, p, count, task[START], task[STOP], lo, hi, own, pool, worker)
+    _add_up(rows, words, p, count, task[START], task[STOP], lo, hi, True, own, pool, worker)
     if task[MINUS] >= 0:
-        whole = pool.cells[task[MINUS]].reshape(-1)
-        _take_away(whole, flat, tile_cells * lo, tile_cells * hi)
+        tile_cells, whole = FEATURES * 2 * own.shape[2], pool.cells[task[MINUS]].reshape(-1)
+        _take_away(whole, own.reshape(-1), tile_cells * lo, tile_cells * hi)
 
 
 @inner(forceinline=True)
@@ -163,7 +176,7 @@ def _add_chunks(worker, first, last, i, n_tiles, p, count, rows, words, pool):
     """Chunks first ... last - 1 of the rows of task i, to the sums of the worker."""
     start, stop = pool.tasks[i, START], pool.tasks[i, STOP]
     a, b = start + FETCHED * first, min(start + FETCHED * last, stop)
-    _add_up(rows, words, p, count, a, b, 0, n_tiles, pool.partial[worker], pool, worker)
+    _add_up(rows, words, p, count, a, b, 0, n_tiles, False, pool.partial[worker], pool, worker)
 
 
 @inner
@@ -171,7 +184,7 @@ def _join(worker, lo, hi, i, pool):
     """Tiles lo ... hi - 1 of task i from what the workers have added up, which is zero then."""
     task, partial = pool.tasks[i], pool.partial
     own = pool.cells[task[SLOT]]
-    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[1]
+    flat, tile_cells = own.reshape(-1), FEATURES * 2 * own.shape[2]
     from_, to = tile_cells * lo, tile_cells * hi
     for other in range(partial.shape[0]):
         part = partial[other].reshape(-1)
@@ -183,29 +196,8 @@ def _join(worker, lo, hi, i, pool):
 
 
 @inner(forceinline=True)
-def _build_units(worker, start, stop, n, parts, large, n_tiles, p, count, rows, words, pool):
-    """Units start ... stop - 1: part u // n of the tiles of task u % n, if it is not large."""
-    for u in range(start, stop):
-        task, part = pool.tasks[u % n], u // n
-        if task[STOP] - task[START] < large:
-            lo, hi = n_tiles * part // parts, n_tiles * (part + 1) // parts
-            build(rows, words, p, count, task, lo, hi, pool, worker)
-
-
-@inner(forceinline=True)
-def build_together(crew, n_tasks, n_tiles, p, count, rows, words, pool):
-    """Sums of few tasks: workers share the rows of large ones, of small ones the tiles.
-
-    Of those, every part fetches all rows of its task.
-    """
-    parts, large = min(n_tiles, crew[0]), LARGE * crew[0]
-    for i in range(n_tasks):
-        n = pool.tasks[i, STOP] - pool.tasks[i, START]
-        if n >= large:
-            chunks = -(-n // FETCHED)
-            share(crew, chunks, _add_chunks, (i, n_tiles, p, count, rows, words, pool))
-            share(crew, n_tiles, _join, (i, pool))
-    share(
-        crew, n_tasks * parts, _build_units,
-        (n_tasks, parts, large, n_tiles, p, count, rows, words, pool),
-    )  # fmt: skip
+def build_together(crew, i, n_tiles, p, count, rows, words, pool):
+    """Sums of a large task: workers share its rows, and each has sums of its own."""
+    chunks = -(-(pool.tasks[i, STOP] - pool.tasks[i, START]) // FETCHED)
+    share(crew, chunks, _add_chunks, (i, n_tiles, p, count, rows, words, pool))
+    share(crew, n_tiles, _join, (i, pool))

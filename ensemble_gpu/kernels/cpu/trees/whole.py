@@ -35,7 +35,7 @@ SHARED_CELLS = 20_000
 SHARED_ROWS = 10_000
 # Of the leaves to come this share is split at once, the best first: with more, nodes are searched
 # that are cut off again.
-SPECULATION = 8
+SPECULATION = 4
 
 
 @inner(inline="always")

@@ -149,7 +149,7 @@ class WholeGrower(CpuGrower):
             slot_bytes = 16 * FEATURES * n_tiles * self.width
             most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
         found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
-        shape = most, FEATURES * n_tiles, self.width, 2
+        shape = most, FEATURES * n_tiles, 2, self.width
         cells = kept_array(self.matrix, "sums", shape, np.int64)
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)
 
