@@ -292,13 +292,9 @@ def grow(
 
 def _cut(tree: Grown, split: np.ndarray) -> Grown:
     """The tree with leaves in place of the nodes that are not split; `owner` finds them."""
-    owner = np.arange(len(split))
-    kept = np.zeros(len(split), dtype=bool)
-    kept[0] = True
-    for node in np.flatnonzero(tree.left != LEAF):  # parents before children
-        both = slice(tree.left[node], tree.left[node] + 2)
-        if kept[node] and split[node]:
-            kept[both] = True
-        else:
-            owner[both] = owner[node]
-    return replace(tree.cut(split), owner=owner)
+    owner = list(range(len(split)))
+    pairs = zip(tree.left.tolist(), split.tolist(), strict=True)
+    for node, (left, is_split) in enumerate(pairs):  # parents before children
+        if left != LEAF and not (is_split and owner[node] == node):
+            owner[left] = owner[left + 1] = owner[node]
+    return replace(tree.cut(split), owner=np.array(owner))

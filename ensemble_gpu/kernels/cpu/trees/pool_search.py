@@ -28,28 +28,33 @@ LARGE = 4096
 
 
 @inner
-def _search(rule, count, rows, batch, own, at, cells, lo, hi, p, i, found, work, categories):
-    """The best split of the node at place `at` on tiles lo ... hi - 1, to entry i of `found`.
+def _search(
+    rule, count, rows, batch, own, at, cells, lo, hi, p, first, parts, part, found, work, categories
+):
+    """The best split of the node at place `at` on tiles lo ... hi - 1, to entry first + part.
 
-    `own`: its row of features.
+    `own`: its row of features. Entries first ... first + parts - 1 are those of all parts: what is
+    below the best of another part need not be looked at, whenever that is seen.
     """
     features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count.ordered)
     tally, width = Tally(rows.codes, rows.order, batch.start[at], batch.stop[at]), rows.width
     n, start, stop, best = n_listed(features, own), FEATURES * lo, min(FEATURES * hi, p), NEVER
-    drawn = n < p
+    drawn, i = n < p, first + part
     for c in range(RECORD):
         found.record[i, c] = -1
     for j in range(n if drawn else stop - start):
         f = features[own, j] if drawn else start + j
         if f < start or f >= stop:
             continue
-        counting = counting_of(count, f)
-        if rule.categorical[f] or may_win(judge, counting, cells[f], node, best, work):
+        counting, bar = counting_of(count, f), best
+        for other in range(first, first + parts):
+            bar = max(bar, found.score[other])
+        if rule.categorical[f] or may_win(judge, counting, cells[f], node, bar, work):
             m = kept_runs(cells[f], counting, work.runs)
             best = offer_to(
                 judge, rule, f, m, node, batch, at, width, i, best, found, work, categories, tally
             )
-    found.score[i] = best
+            found.score[i] = best
 
 
 @inner
@@ -59,10 +64,10 @@ def _search_siblings(i, part, lo, hi, parts, p, rule, count, rows, batch, pool, 
     for side in range(2):
         at, slot = task[SMALLER + side], task[MINUS] if side == 1 else task[SLOT]
         if at >= 0:
-            entry, own = (2 * i + side) * parts + part, at if batch.features.shape[0] > 1 else 0
+            first, own = (2 * i + side) * parts, at if batch.features.shape[0] > 1 else 0
             _search(
-                rule, count, rows, batch, own, at, pool.cells[slot], lo, hi, p, entry, pool.found,
-                work, categories,
+                rule, count, rows, batch, own, at, pool.cells[slot], lo, hi, p, first, parts, part,
+                pool.found, work, categories,
             )  # fmt: skip
 
 
@@ -120,6 +125,8 @@ def search_pool(
     parts, large = np.int64(1), np.int64(rows.order.shape[0] + 1)
     if crew[0] > 1 and n_tasks < ENOUGH * crew[0]:
         parts, large = min(n_tiles, crew[0]), LARGE * crew[0]
+    for entry in range(2 * n_tasks * parts):
+        pool.found.score[entry] = NEVER
     for i in range(n_tasks):
         if pool.tasks[i, STOP] - pool.tasks[i, START] >= large:
             build_together(crew, i, n_tiles, p, count, rows, words, pool)
@@ -140,9 +147,9 @@ def search_again(n_tiles, p, rule, count, rows, nodes, which, batch, found, pool
         at = which[k]
         if pool.route[at] >= 0:
             i, own = pool.route[at], k if batch.features.shape[0] > 1 else 0
-            cells = pool.cells[pool.slot[nodes[at]]]
+            cells, pool.found.score[i] = pool.cells[pool.slot[nodes[at]]], NEVER
             _search(
-                rule, count, rows, batch, own, at, cells, 0, n_tiles, p, i, pool.found, work,
+                rule, count, rows, batch, own, at, cells, 0, n_tiles, p, i, 1, 0, pool.found, work,
                 categories,
             )  # fmt: skip
             copy_split(pool.found, i, found, at)

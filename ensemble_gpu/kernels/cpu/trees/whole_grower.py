@@ -135,10 +135,16 @@ class WholeGrower(CpuGrower):
         return pool, works, categories, None, None
 
     def _most_nodes(self, limits: Any) -> int:
-        """How many nodes a tree may have while it grows."""
+        """How many nodes a tree may have while it grows.
+
+        Best first, a node that is split alone is one of the tree's. Others are split ahead only as
+        long as all leaves are within the limit (SPECULATION): no more than twice the splits in all.
+        """
         most = 2 * len(self.order)
         if limits.max_depth is not None and limits.max_depth < 31:
             most = min(most, 2 ** (limits.max_depth + 1))
+        if limits.max_leaves is not None:
+            most = min(most, 4 * limits.max_leaves)
         return most + 2
 
     def _pool(self, growth: Growth, n_nodes: int, block: int, words: int) -> Pool:
