@@ -8,8 +8,9 @@ W = scale * sum. The three formulas (smaller is better; boosting/rules.py derive
     MAJORITY    sum over leaves of (sum of W - max of W)
 
 plus the abstaining rows' share. Every operation is correctly rounded and the order is fixed, so the
-other engines reproduce these scores to the last bit. Where bounds (kernels/cpu/bounds.py) show that
-thresholds cannot be the best they are not scored, which changes nothing else.
+other engines reproduce these scores to the last bit. Where bounds (kernels/cpu/bounds.py) or products
+(kernels/cpu/products.py) show that thresholds cannot be the best they are not scored, which changes
+nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import math
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.bounds import BLOCK, bound_blocks, note_bounding
+from ensemble_gpu.kernels.cpu.products import may_tie
 from ensemble_gpu.kernels.cpu.sharing import share
 from ensemble_gpu.kernels.jit import inner, kernel
 from ensemble_gpu.kernels.protocol import ABSTAIN, CONFIDENCE, LEFT, MAJORITY, RIGHT, TIE
@@ -116,16 +118,19 @@ def _accumulate(sums, f, n, learn, left, total, missing):
 
 
 @inner
-def _score_feature(worker, sums, f, n, scale, criterion, spaces):
+def _score_feature(worker, sums, f, n, scale, criterion, spaces, upper):
     """cost[side, t] of every threshold of a feature; returns the lowest.
 
     Side 0 sends missing values left, side 1 right; without `learn` they abstain (side 0 only).
+    Nothing is scored, and inf returned, where no cost can tie with `upper`.
     """
     _, kind, abstention, learn = criterion
     costs, left, rest = spaces[0][worker], spaces[1][worker], spaces[2][worker]
     total, missing, nothing = rest[0], rest[1], rest[2]
     absent = _accumulate(sums, f, n, learn, left, total, missing)
     lowest = math.inf
+    if not absent and not may_tie(kind, n, left, total, scale, upper):
+        return lowest
     for side in range(1 + learn):
         cost = costs[side]
         if side == 1 and not absent:  # both sides alike
@@ -167,7 +172,7 @@ def _choose(sums, scale, criterion, spaces, found):
     f = 0
     while lowest[f] > best * TIE:
         f += 1
-    _score_feature(0, sums, f, n_thresholds[f], scale, criterion, spaces)
+    _score_feature(0, sums, f, n_thresholds[f], scale, criterion, spaces, math.inf)
     cost = spaces[0][0]
     t, side = 0, 0
     while cost[side, t] > best * TIE:
@@ -200,7 +205,9 @@ def best_split(crew, sums, scale, criterion, spaces, blocks, found):
         for part in range(largest.shape[0]):
             top[g] = max(top[g], largest[part, g])
     upper = bound_blocks(crew, sums, scale, criterion, blocks)
-    given = sums, scale, criterion, spaces, blocks, upper, lowest
+    for worker in range(blocks[5].shape[0]):
+        blocks[5][worker] = upper
+    given = sums, scale, criterion, spaces, blocks, lowest
     share(crew, lowest.shape[0], _score_blocks, given)
     note_bounding(blocks)
     return _choose(sums, scale, criterion, spaces, found)
@@ -233,20 +240,18 @@ def _block_lowest(sums, f, k, at, stop, scale, criterion, spaces, blocks, worker
 
 
 @inner
-def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, upper, lowest):
+def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, lowest):
     """lowest[f] of some features, from the blocks whose bounds allow a cost that ties with `upper`.
 
     Other blocks hold nothing that could be chosen.
     """
     n_thresholds = criterion[0]
-    bounds, n_blocks, scored = blocks[2], blocks[3], blocks[6]
-    stride = bounds.shape[0] // n_blocks.shape[0]
+    bounds, n_blocks, uppers, scored = blocks[2], blocks[3], blocks[5], blocks[6]
+    stride, upper = bounds.shape[0] // n_blocks.shape[0], uppers[worker]
     for f in range(first, last):
-        n = n_thresholds[f]
+        n, low = n_thresholds[f], math.inf
         if n_blocks[f] < 0:
-            lowest[f] = _score_feature(worker, sums, f, n, scale, criterion, spaces)
-            continue
-        low = math.inf
+            low = _score_feature(worker, sums, f, n, scale, criterion, spaces, upper)
         for k in range(n_blocks[f]):
             at = f * stride + k
             if bounds[at] <= upper * TIE:
@@ -258,6 +263,7 @@ def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, u
                 scored[worker] += 1
         lowest[f] = low
         upper = min(upper, low)
+    uppers[worker] = upper
 
 
 @kernel

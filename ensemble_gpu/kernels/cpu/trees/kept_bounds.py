@@ -86,6 +86,4 @@ def may_win(judge, count, cells, node, best, work):
     g0, g1 = node.first - firsts[last - 1], node.second - seconds[last - 1]
     if _some_may_win(judge, firsts, seconds, last, np.int64(0), np.int64(0), node, best):
         return True
-    return (g0 != 0 or g1 != 0) and _some_may_win(
-        judge, firsts, seconds, last, g0, g1, node, best
-    )
+    return (g0 != 0 or g1 != 0) and _some_may_win(judge, firsts, seconds, last, g0, g1, node, best)
