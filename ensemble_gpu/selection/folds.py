@@ -27,6 +27,9 @@ from ensemble_gpu.selection.judging import (
 from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import Fold
 
+# Rows whose predictions are made at once.
+BLOCK = 8192
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -123,7 +126,9 @@ class Judging:
             model = found.models[b]
             with on_one_thread([model], alone):
                 stages = _stages([found.rounds], model)
-                return next(outcomes(model, self.tests[b], stages)).prediction
+                staged = hasattr(model, "_staged")  # what it says of a row is the same in any block
+                blocks = self.tests[b].in_blocks(BLOCK) if staged else [self.tests[b]]
+                return xp.concat([next(outcomes(model, own, stages)).prediction for own in blocks])
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
         parts = list(fits_side_by_side(predicted, calls, threads))
@@ -141,19 +146,15 @@ def _places(tests: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray
     """Where each of n rows is among all tests, one after the other: the first time that it is in
     one, the second, ... (at the end: no more). And how often it is.
     """
-    times = np.zeros(n, dtype=np.int64)
-    end, start = sum(map(len, tests)), 0
-    layers = [np.full(n, end)]
-    for test in tests:
-        if times[test].max() == len(layers):
-            layers.append(np.full(n, end))
-        places = np.arange(start, start + len(test))
-        for k, layer in enumerate(layers):
-            own = times[test] == k
-            layer[test[own]] = places[own]
-        times[test] += 1
-        start += len(test)
-    return np.stack(layers), times
+    rows = np.concatenate(tests)
+    times, end = np.bincount(rows, minlength=n), len(rows)
+    layers = np.full((times.max(), n), end)
+    if len(layers) == 1:
+        layers[0, rows] = np.arange(end)
+    else:
+        by_row = np.argsort(rows, kind="stable")
+        layers[np.arange(end) - np.repeat(times.cumsum() - times, times), rows[by_row]] = by_row
+    return layers, times
 
 
 def judged_families(

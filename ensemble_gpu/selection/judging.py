@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -119,6 +119,15 @@ class Held:
             groups = Groups(take_rows(groups.index, at), groups.weights)
         qid = take_rows(self.qid, at)
         return Held(self.X, y, weights, target, checked, self.where, self.home, at, qid, groups)
+
+    def in_blocks(self, n: int) -> Iterator[Held]:
+        """The rows alone, some at a time unless they have been taken: no copy of all is needed."""
+        if self.at is None or "X" in vars(self) or self.n <= n:
+            yield self
+            return
+        bare = replace(self, y=None, weights=None, checked_weights=None, qid=None, groups=None)
+        for a in range(0, self.n, n):
+            yield replace(bare, target=self.target[a : a + n, ...], at=self.at[a : a + n])
 
     def to_fit(self) -> dict[str, Any]:
         """What `fit` takes besides X and y."""
