@@ -9,7 +9,7 @@ W = scale * sum. The three formulas (smaller is better; boosting/rules.py derive
 
 plus the abstaining rows' share. Every operation is correctly rounded and the order is fixed, so the
 other engines reproduce these scores to the last bit. Where bounds (kernels/cpu/bounds.py) or
-products (kernels/cpu/products.py) show that thresholds cannot be the best they are not scored, which
+products (kernels/cpu/products.py) show that thresholds cannot be the best they are not scored: that
 changes nothing else.
 """
 

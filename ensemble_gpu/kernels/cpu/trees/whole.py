@@ -33,8 +33,8 @@ from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
 # Rows times features, or rows to be moved, below which a second thread costs more than it brings.
 SHARED_CELLS = 20_000
 SHARED_ROWS = 10_000
-# Of the leaves to come one in so many is split at once, the best first: with more of them, nodes are
-# searched that are cut off again.
+# Of the leaves to come one in so many is split at once, the best first: with more of them, nodes
+# are searched that are cut off again.
 SPECULATION = 4
 
 
