@@ -126,8 +126,8 @@ class Judging:
             model = found.models[b]
             with on_one_thread([model], alone):
                 stages = _stages([found.rounds], model)
-                staged = hasattr(model, "_staged")  # what it says of a row is the same in any block
-                blocks = self.tests[b].in_blocks(BLOCK) if staged else [self.tests[b]]
+                # sums of stumps that tables have judged; others have had all rows before
+                blocks = self.tests[b].in_blocks(BLOCK)
                 return xp.concat([next(outcomes(model, own, stages)).prediction for own in blocks])
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)

@@ -127,7 +127,8 @@ class Held:
             return
         bare = replace(self, y=None, weights=None, checked_weights=None, qid=None, groups=None)
         for a in range(0, self.n, n):
-            yield replace(bare, target=self.target[a : a + n, ...], at=self.at[a : a + n])
+            b = min(a + n, self.n)
+            yield replace(bare, target=self.target[a:b, ...], at=self.at[a:b])
 
     def to_fit(self) -> dict[str, Any]:
         """What `fit` takes besides X and y."""

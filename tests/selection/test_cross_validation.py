@@ -22,6 +22,7 @@ from ensemble_gpu import (
 from ensemble_gpu.data.matrix import gaps_of
 from ensemble_gpu.kernels.cpu.engine import CpuEngine
 from ensemble_gpu.kernels.edges import edges_of
+from ensemble_gpu.selection import folds
 from ensemble_gpu.selection.judging import _checked
 from tests.metrics.places import WHERE
 
@@ -233,3 +234,37 @@ def test_folds_whose_rounds_depend_on_their_rows_are_judged_by_those_that_all_ha
     lengths = {model.n_estimators_ for model in found.estimators}
     assert len(lengths) == 2
     assert len(found.rounds) == min(lengths)
+
+
+@pytest.mark.parametrize("place", WHERE)
+def test_predictions_out_of_fold_are_the_same_in_blocks_of_rows(place, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4_000, 3)).astype(np.float32)
+    y = X[:, 0] + rng.normal(size=4_000)
+    model = BoostingRegressor(n_estimators=5, max_depth=1, max_bins=8, early_stopping=False)
+    taken, sizes, outcomes = [], [], folds.outcomes
+
+    def watched(estimator, held, stages):
+        sizes.append(held.n)
+        return outcomes(estimator, held, stages)
+
+    monkeypatch.setattr(folds, "outcomes", watched)
+    for block in (8192, 301):
+        monkeypatch.setattr(folds, "BLOCK", block)
+        found = cross_validate(model, place.put(X), place.put(y), cv=3, rounds="all")
+        taken.append(place.host(found.out_of_fold))
+    assert sizes[:3] == [1334, 1333, 1333]  # losses are read off tables
+    assert max(sizes[3:]) == 301
+    assert np.isfinite(taken[0]).all()
+    np.testing.assert_array_equal(*taken)
+
+
+def test_a_row_that_is_held_out_several_times_has_the_mean_of_its_predictions():
+    splits = [
+        (np.arange(4, 12), np.array([0, 3, 1])),
+        (np.arange(4, 12), np.array([1, 2])),
+        (np.arange(4, 12), np.array([3, 1])),
+    ]
+    layers, times = folds._places([test for _, test in splits], 5)
+    assert times.tolist() == [1, 3, 1, 2, 0]
+    assert layers.tolist() == [[0, 2, 4, 1, 7], [7, 3, 7, 5, 7], [7, 6, 7, 7, 7]]

@@ -241,9 +241,9 @@ def _block_lowest(sums, f, k, at, stop, scale, criterion, spaces, blocks, worker
 
 @inner
 def _score_blocks(worker, first, last, sums, scale, criterion, spaces, blocks, lowest):
-    """lowest[f] of some features, from the blocks whose bounds allow a cost that ties with `upper`.
+    """lowest[f] of some features, where a cost may tie with the lowest that the worker knows.
 
-    Other blocks hold nothing that could be chosen.
+    What is left out, blocks of thresholds or all of a feature, could not be chosen.
     """
     n_thresholds = criterion[0]
     bounds, n_blocks, uppers, scored = blocks[2], blocks[3], blocks[5], blocks[6]

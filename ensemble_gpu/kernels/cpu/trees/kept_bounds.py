@@ -4,21 +4,22 @@ Of a cut with H and G of a, b on the left and c, d on the right, and the best sc
 
     b^2 / a + d^2 / c > S    is    b^2 c + d^2 a > S a c,
 
-which takes no division. The products are rounded, so S is lowered by more than all roundings can
-add up to: what passes is scored (pair_scores.py), what does not can not win. Where a child is empty
-both sides are zero and nothing passes: its cut scores as the undivided node, below S.
+which takes no division. The products are rounded, so S is moved by more than all roundings can add
+up to: what ties with S passes, too, and is scored (pair_scores.py); what does not pass cannot win.
+A cut with an empty child scores as the undivided node: S has to be above that.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ensemble_gpu.kernels.cpu.bounds import MARGIN
 from ensemble_gpu.kernels.cpu.trees.pair_runs import FIRST, SECOND
 from ensemble_gpu.kernels.jit import inner
 from ensemble_gpu.kernels.tree_protocol import GINI, NEVER, VARIANCE
 
-# Above the roundings of all operations, 2^-53 each.
-MARGIN = 2.0**-40
+# Beyond it a product of two sums may not be finite.
+MOST_L2 = 2.0**300
 
 
 @inner
@@ -34,7 +35,7 @@ def _add_up(cells, shift, runs):
 
 @inner
 def _variance_may_win(firsts, seconds, n, g0, g1, node, l2, best):
-    """Whether a cut behind one of n codes, with g0 and g1 on the left as well, may be above."""
+    """Whether a cut behind one of n codes, with g0 and g1 on the left as well, may be as good."""
     x, y, bar, passed = float(node.first), float(node.second), best * (1.0 - MARGIN), np.int64(0)
     for i in range(n):
         a, b = float(firsts[i] + g0), float(seconds[i] + g1)
@@ -64,20 +65,25 @@ def _some_may_win(judge, firsts, seconds, n, g0, g1, node, best):
 
 @inner
 def _is_above_whole(judge, node, best):
-    """Whether the best score is surely above that of the undivided node."""
+    """Whether the best score is surely above that of the undivided node, and not zero.
+
+    Nothing tells what ties with zero from what is below it.
+    """
     x, y = float(node.first), float(node.second)
     if judge.kind == VARIANCE:
         return x > 0.0 and best > y * y / (x + judge.l2) * (1.0 + 4.0 * MARGIN)
-    return best > -2.0 * (x * y) / (x + y) * (1.0 - 4.0 * MARGIN)
+    return 0.0 > best > -2.0 * (x * y) / (x + y) * (1.0 - 4.0 * MARGIN)
 
 
 @inner
 def may_win(judge, count, cells, node, best, work):
-    """Whether a split on a feature with the sums `cells` may score above `best`.
+    """Whether a split on a feature with the sums `cells` may score `best` or more.
 
     The last code is that of missing values.
     """
     if best == NEVER or not judge.exact or (judge.kind != VARIANCE and judge.kind != GINI):
+        return True
+    if judge.l2 > MOST_L2:
         return True
     if not _is_above_whole(judge, node, best):
         return True

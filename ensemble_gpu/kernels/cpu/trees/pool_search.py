@@ -21,7 +21,7 @@ from ensemble_gpu.kernels.host.records import RECORD
 from ensemble_gpu.kernels.jit import inner
 from ensemble_gpu.kernels.tree_protocol import NEVER
 
-# Tasks a worker whose tiles need not be shared.
+# From so many tasks for each worker on, the tiles of a task are not shared.
 ENOUGH = 4
 # Rows a worker from which those of a task are shared: each has sums of its own, which are joined.
 LARGE = 4096
@@ -34,7 +34,8 @@ def _search(
     """The best split of the node at place `at` on tiles lo ... hi - 1, to entry first + part.
 
     `own`: its row of features. Entries first ... first + parts - 1 are those of all parts: what is
-    below the best of another part need not be looked at, whenever that is seen.
+    below the best of another part is passed over. Whether its score is seen in time changes
+    nothing: the best of the node is never passed over, nor what ties with it.
     """
     features, node, judge = batch.features, pair_node(batch, at), judge_of(rule, count.ordered)
     tally, width = Tally(rows.codes, rows.order, batch.start[at], batch.stop[at]), rows.width
@@ -46,7 +47,7 @@ def _search(
         f = features[own, j] if drawn else start + j
         if f < start or f >= stop:
             continue
-        counting, bar = counting_of(count, f), best
+        counting, bar = counting_of(count, f), NEVER
         for other in range(first, first + parts):
             bar = max(bar, found.score[other])
         if rule.categorical[f] or may_win(judge, counting, cells[f], node, bar, work):
@@ -78,7 +79,7 @@ def _work_on(
 ):  # fmt: skip
     """Units start ... stop - 1: part u // n of the tiles of task u % n.
 
-    Nodes are searched while their sums are in the cache; large tasks have theirs.
+    Nodes are searched while their sums are in the cache; those of large tasks are there already.
     """
     work, categories = work_of(works, worker), categories_of(several, worker)
     for u in range(start, stop):

@@ -43,7 +43,10 @@ def _fetch(words, order, a, n, lo, hi, block):
 
 @inner
 def _unpack(table, shift, anew, own):
-    """The sums of one feature, table[code] = G 2^32 + H, which is zero then, to or into `own`."""
+    """Write (`anew`) or add the sums table[code] = G 2^32 + H of a feature to `own`.
+
+    The table is zero then.
+    """
     firsts, seconds = own[0], own[1]
     if anew:
         for code in range(firsts.shape[0]):
@@ -81,7 +84,7 @@ def _count_codes(words, n, lane, tables, own):
 def _add_packed(words, values, a, n, lanes, anew, own, tile, count, scratch):
     """Add n packed values, both halves at once; they are taken apart before they can overflow.
 
-    `anew`: these are the first rows, whatever the sums are.
+    `anew`: what is in `own` is overwritten.
     """
     start, zero = np.uint64(a), np.uint64(0)
     if lanes > HALF:

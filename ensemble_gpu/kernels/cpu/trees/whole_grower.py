@@ -137,8 +137,9 @@ class WholeGrower(CpuGrower):
     def _most_nodes(self, limits: Any) -> int:
         """How many nodes a tree may have while it grows.
 
-        Best first, a node that is split alone is one of the tree's. Others are split ahead only as
-        long as all leaves are within the limit (SPECULATION): no more than twice the splits in all.
+        Best first, a node that is split as the only one of a step is split in the tree at the end.
+        Several are split at once only while all leaves are within the limit (SPECULATION): that
+        makes no more than twice the splits of the tree.
         """
         most = 2 * len(self.order)
         if limits.max_depth is not None and limits.max_depth < 31:
@@ -154,7 +155,8 @@ class WholeGrower(CpuGrower):
         if n >= 2 * KEEP_ROWS and TRIED * growth.k >= self.p:
             slot_bytes = 16 * FEATURES * n_tiles * self.width
             most = min(POOL_BYTES // slot_bytes, 2 * (n // KEEP_ROWS), n_nodes)
-        found = found_for(2 * most * n_tiles, 2 + self.scoring.counted, words)
+        parts = min(n_tiles, self.run.threads)
+        found = found_for(2 * most * parts, 2 + self.scoring.counted, words)
         shape = most, FEATURES * n_tiles, 2, self.width
         cells = kept_array(self.matrix, "sums", shape, np.int64)
         return pool_for(cells, n_nodes, block, found, self.run.threads, KEEP_ROWS)

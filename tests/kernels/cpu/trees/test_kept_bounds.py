@@ -58,9 +58,9 @@ def cells_of(kind: int, seed: int) -> np.ndarray:
     return cells
 
 
-@pytest.mark.parametrize("l2", [0.0, 1.0, 1e9])
+@pytest.mark.parametrize("l2", [0.0, 1.0, 1e9, 1e160])
 @pytest.mark.parametrize("kind", [VARIANCE, GINI])
-def test_no_feature_that_wins_is_passed_over(kind, l2):
+def test_no_feature_that_wins_or_ties_is_passed_over(kind, l2):
     passed_over = 0
     for seed in range(2_000):
         cells = cells_of(kind, seed)
@@ -71,9 +71,9 @@ def test_no_feature_that_wins_is_passed_over(kind, l2):
             best = own * factor
             if np.isfinite(best):
                 answer = ask(judge_of(kind, l2), UNCOUNTED, cells, node, best, WORK)
-                assert answer or own <= best
+                assert answer or own < best
                 passed_over += not answer
-    assert passed_over > 500
+    assert passed_over > 500 or l2 > 1e100  # nothing is told of products that may not be finite
 
 
 def test_a_feature_that_tells_nothing_is_passed_over():
