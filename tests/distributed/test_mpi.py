@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,4 +48,5 @@ def test_two_processes_of_mpi_have_the_model_of_one():
     assert done.returncode == 0, done.stderr
     X, y, w = rows("2", "whole")
     local = BoostingClassifier(n_estimators=4, n_jobs=1).fit(X, y, w)
-    assert done.stdout.split() == [local.model_.fingerprint()] * 2
+    # the launcher may put the lines of two processes into one
+    assert re.findall("[0-9a-f]{64}", done.stdout) == [local.model_.fingerprint()] * 2
