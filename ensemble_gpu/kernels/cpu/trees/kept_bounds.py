@@ -1,4 +1,4 @@
-"""Which features can win a node that has kept sums: most can not, and are passed over.
+"""Which features can win a node that has kept sums: most cannot, and are passed over.
 
 Of a cut with H and G of a, b on the left and c, d on the right, and the best score S so far,
 
@@ -81,11 +81,8 @@ def may_win(judge, count, cells, node, best, work):
 
     The last code is that of missing values.
     """
-    if best == NEVER or not judge.exact or (judge.kind != VARIANCE and judge.kind != GINI):
-        return True
-    if judge.l2 > MOST_L2:
-        return True
-    if not _is_above_whole(judge, node, best):
+    known = judge.exact and judge.l2 <= MOST_L2 and (judge.kind == VARIANCE or judge.kind == GINI)
+    if best == NEVER or not known or not _is_above_whole(judge, node, best):
         return True
     firsts, seconds, last = work.runs[FIRST], work.runs[SECOND], cells.shape[1] - 1
     _add_up(cells, count.shift, work.runs)
