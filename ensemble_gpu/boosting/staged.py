@@ -23,5 +23,5 @@ class StagedEstimator(ArrayEstimator):
     ) -> Iterator[tuple[Any, Where, Where]]:
         """As `_outputs`, after 1, 2, ... rounds, or after the chosen ones."""
         X, home, where, dtype = self._inputs(X)
-        for F in self.model_.staged(X, rounds):
+        for F in self.model_.staged(X, rounds, self.n_jobs):
             yield where.xp.astype(F, dtype), home, where

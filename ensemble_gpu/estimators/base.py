@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +66,12 @@ class ArrayEstimator(Saved, BaseEstimator):
         tags.input_tags.allow_nan = self.missing != "error"
         tags.input_tags.sparse = True
         return tags
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Found once a class: scikit-learn asks for them in every clone."""
+        return super()._get_param_names()
 
     @contextmanager
     def _sharing(self, bins: SharedBins | PartBins | None) -> Iterator[None]:

@@ -65,12 +65,6 @@ def step_area(positive: Any, scores: Any, weights: Any | None, where: Where) -> 
     return float(xp.sum(gained * share) / plus[-1])
 
 
-def one_area(positive: Any, scores: Any, weights: Any | None, where: Where) -> float | None:
-    """`areas` of one vector of scores [n]."""
-    found = areas(positive, where.as_float64(scores)[None, :], weights, where)
-    return None if found is None else float(found[0])
-
-
 def areas(positive: Any, scores: Any, weights: Any | None, where: Where) -> np.ndarray | None:
     """Mean of [s_i > s_j] + [s_i = s_j] / 2 over pairs, i positive, j negative, by w_i w_j.
 
@@ -106,11 +100,11 @@ def _shares(n_plus: Any, n_minus: Any, twice: Callable[[], list[Any]]) -> np.nda
 def _compiled(positive: np.ndarray, scores: np.ndarray, n_positive: int) -> list[int]:
     from ensemble_gpu.kernels.cpu.ranks import pairs_in_order
 
-    positive = np.ascontiguousarray(positive)
-    # -0.0 + 0.0 is 0.0, which it equals as a score
-    return [
-        int(pairs_in_order((row + 0.0).view(np.uint64), positive, n_positive)) for row in scores
-    ]
+    found = np.empty(len(scores), dtype=np.int64)
+    scores = np.ascontiguousarray(scores).view()
+    scores.flags.writeable = False  # one compiled kernel serves writable and read-only input
+    pairs_in_order(scores, np.ascontiguousarray(positive), n_positive, found)
+    return found.tolist()
 
 
 def _twice(plus: Any, minus: Any, scores: Any, where: Where) -> list[Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ensemble_gpu.arrays.means import weighted_mean
 from ensemble_gpu.arrays.namespace import Where, locate
-from ensemble_gpu.metrics.areas import one_area, step_area
+from ensemble_gpu.metrics.areas import areas, step_area
 from ensemble_gpu.metrics.tables import (
     correlation,
     counted,
@@ -80,21 +80,28 @@ def roc_auc(index: Any, p: Any, weights: Any | None) -> float:
     one against the rest (scikit-learn's multi_class="ovr"). Classes that the rows do not hold are
     left out.
     """
-    where = locate(p)
     if p.ndim == 1 or p.shape[1] == 2:
-        classes, columns = [1], [p if p.ndim == 1 else p[:, 1]]
-    else:
-        classes, columns = list(range(p.shape[1])), [p[:, k] for k in range(p.shape[1])]
-    areas = [
-        one_area(index == k, scores, weights, where)
-        for k, scores in zip(classes, columns, strict=True)
+        return roc_aucs(index, (p if p.ndim == 1 else p[:, 1])[None, :], weights)[0]
+    where = locate(p)
+    found = [
+        areas(index == k, where.as_float64(p[:, k])[None, :], weights, where)
+        for k in range(p.shape[1])
     ]
-    known = [area for area in areas if area is not None]
-    if not known:
-        raise ValueError(
-            "metric 'roc_auc' needs validation rows of at least two classes; they hold one."
-        )
-    return float(np.mean(known))
+    known = [area for area in found if area is not None]
+    return float(np.mean(known)) if known else _one_class_only()
+
+
+def roc_aucs(index: Any, scores: Any, weights: Any | None) -> list[float]:
+    """`roc_auc` of every vector of scores [M, n] of class 1."""
+    where = locate(scores)
+    found = areas(index == 1, where.as_float64(scores), weights, where)
+    return _one_class_only() if found is None else found.tolist()
+
+
+def _one_class_only() -> NoReturn:
+    raise ValueError(
+        "metric 'roc_auc' needs validation rows of at least two classes; they hold one."
+    )
 
 
 def average_precision(index: Any, p: Any, weights: Any | None) -> float:

@@ -27,7 +27,8 @@ class Metric:
 
     Scores tell rows apart whose probabilities round to the same number. One that is `scale_free`
     only asks for the order of the scores of two classes, or which class is the most probable.
-    `up_to`: the function of the first k ranks, for names such as "ndcg@5".
+    `up_to`: the function of the first k ranks, for names such as "ndcg@5". `of_stack`: the function
+    of several vectors of scores [M, n] of two classes, a value each.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Metric:
     ranks: bool = False
     scale_free: bool = False
     up_to: Callable[[int], Callable[..., float]] | None = None
+    of_stack: Callable[..., list[float]] | None = None
 
 
 def _table(*metrics: Metric) -> dict[str, Metric]:
@@ -53,7 +55,7 @@ def _deciding(name: str, function: Callable[[Any, Any, Any], float]) -> Metric:
 METRICS: dict[str, dict[str, Metric]] = {
     CLASSIFICATION: _table(
         Metric("log_loss", classes.log_loss),
-        _ranking("roc_auc", classes.roc_auc),
+        replace(_ranking("roc_auc", classes.roc_auc), of_stack=classes.roc_aucs),
         Metric("error", classes.error, scale_free=True),
         _deciding("accuracy", classes.accuracy),
         _deciding("balanced_accuracy", classes.balanced_accuracy),

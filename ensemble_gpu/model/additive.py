@@ -289,7 +289,9 @@ class AdditiveModel(Model):
         engine = engine_for(where, n_jobs)
         return home.hand_over(evaluate(engine, X, self.packed))
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first; one float64 array [n, outputs] a stage.
 
         With `rounds`, ascending numbers of rounds, only after those: the stumps between two of
@@ -304,11 +306,13 @@ class AdditiveModel(Model):
         ]
         most = min(MOST_STAGES, max(1, STAGE_CELLS // max(1, X.shape[0] * self.n_outputs)))
         for together in _batches(spans, most):
-            for added in self._added(X, together, where):
+            for added in self._added(X, together, where, n_jobs):
                 total = total if added is None else total + added
                 yield source.hand_over(total + intercept)
 
-    def _added(self, X: Any, spans: list[tuple[int, int]], where: Where) -> Iterator[Any]:
+    def _added(
+        self, X: Any, spans: list[tuple[int, int]], where: Where, n_jobs: int | None
+    ) -> Iterator[Any]:
         """What the stumps first + 1 ... last of each span add (None: there are none).
 
         Those of several spans are outputs of one model, whose features are searched once.
@@ -320,12 +324,16 @@ class AdditiveModel(Model):
         if last == first + 1:
             yield self._one_round(X, first, where)
             return
+        if len(spans) == 1 and last - first == len(self.rounds):
+            whole = replace(self.packed, intercept=np.zeros(self.n_outputs))
+            yield evaluate(engine_for(where, n_jobs), X, whole)
+            return
         between, K = self.rounds.between(first, last), self.n_outputs
         span_of = np.repeat(np.arange(len(spans)), [stop - start for start, stop in spans])
         values = np.zeros((last - first, len(spans), *between.values.shape[1:]))
         values[np.arange(last - first), span_of] = between.values
         apart = replace(between, values=values.reshape(last - first, len(spans) * K, -1))
-        F = AdditiveModel(apart, self.n_features, np.zeros(len(spans) * K))(X)
+        F = AdditiveModel(apart, self.n_features, np.zeros(len(spans) * K))(X, n_jobs)
         for s in range(len(spans)):
             yield F[:, s * K : (s + 1) * K]
 

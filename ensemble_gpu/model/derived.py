@@ -100,10 +100,12 @@ class DerivedModel(Model):
         parts = [self.model(z, n_jobs) for z in self._blocks(X, where)]
         return source.hand_over(parts[0] if len(parts) == 1 else where.xp.concat(parts, axis=0))
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
-        blocks = [self.model.staged(z, rounds) for z in self._blocks(X, where)]
+        blocks = [self.model.staged(z, rounds, n_jobs) for z in self._blocks(X, where)]
         for parts in zip(*blocks, strict=True):
             yield source.hand_over(where.xp.concat(list(parts), axis=0))
 

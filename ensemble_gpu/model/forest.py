@@ -283,13 +283,15 @@ class Forest(Model):
         shape = (leaves.shape[0], len(self.nodes))
         return csr_matrix((np.ones_like(indices), indices, indptr), shape=shape), self.node_ptr
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each tree (or round), from the first on; one float64 array [n, outputs] a stage.
 
         With `rounds`, ascending numbers of trees, only after those. Each stage equals
         `first(n)(X)` to the last bit.
         """
-        source, engine, X = self.prepared(X, None)
+        source, engine, X = self.prepared(X, n_jobs)
         where = locate(X)
         xp = where.xp
         values, intercept = where.put(self.nodes.value), where.put(self.intercept)[None, :]

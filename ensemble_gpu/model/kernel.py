@@ -93,7 +93,9 @@ class KernelModel(Model):
         (F,) = self.staged(X, [len(self)])
         return F
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         added = [self.coefficients[a:b].sum(axis=0) for a, b in stages(rounds, len(self))]

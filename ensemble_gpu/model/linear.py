@@ -80,7 +80,9 @@ class LinearModel(Model):
         (F,) = self.staged(X, [len(self)])
         return F
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         X = where.as_float64(X)

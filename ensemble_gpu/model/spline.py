@@ -198,7 +198,9 @@ class SplineModel(Model):
         (F,) = self.staged(X, [len(self)])
         return F
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         F = where.zeros((X.shape[0], 1), where.xp.float64) + where.put(self.intercept)[None, :]

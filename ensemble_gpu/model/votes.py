@@ -142,7 +142,9 @@ class VoteModel(Model):
             total = total + votes(answers[:, voter.number], c, 1, where)
         return total + where.put(self.intercept)[None, :]
 
-    def staged(self, X: Any, rounds: Sequence[int] | None = None) -> Iterator[Any]:
+    def staged(
+        self, X: Any, rounds: Sequence[int] | None = None, n_jobs: int | None = None
+    ) -> Iterator[Any]:
         """F after each round, starting with the first, or after the chosen ones (ascending)."""
         X, source, where = rows_at_work(X, self.n_features)
         total = where.zeros((X.shape[0], self.n_outputs), where.xp.float64)

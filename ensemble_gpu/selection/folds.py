@@ -22,7 +22,7 @@ from ensemble_gpu.selection.judging import (
     outcomes_of_each,
     squares_from_tables,
     squares_in_training,
-    values,
+    values_of_each,
 )
 from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import Fold
@@ -79,7 +79,8 @@ class Judging:
             wanted = _wanted(self.rounds, models[0])
             if wanted is None:
                 outcome = outcomes_of_each(models, test)
-                return models, [np.array([values(self.judged, o, test)]) for o in outcome], None
+                each = values_of_each(self.judged, outcome, test)
+                return models, [np.array([own]) for own in each], None
             return models, [_curve(m, test, self.judged, wanted, bins) for m in models], wanted
 
     def result(self, curves: Sequence[np.ndarray], wanted: list[int] | None) -> CrossValidation:
@@ -253,7 +254,7 @@ def _curve(
         squares = squares_from_tables(model, held, judged, stages, bins)
         if squares is not None:
             return squares
-    return np.array([values(judged, outcome, held) for outcome in outcomes(model, held, stages)])
+    return np.array(list(values_of_each(judged, outcomes(model, held, stages), held)))
 
 
 def _at_each(
@@ -267,6 +268,6 @@ def _at_each(
     if squares is not None:
         passed: Iterable[list[float]] = squares.tolist()
     else:
-        passed = (values(judged, outcome, rows) for outcome in outcomes(model, rows, stages))
+        passed = values_of_each(judged, outcomes(model, rows, stages), rows)
     found = dict(zip(keys, passed, strict=True))
     return [found[n] for n in rounds]

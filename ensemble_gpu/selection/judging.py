@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ from ensemble_gpu.metrics import (
     metric_value,
 )
 from ensemble_gpu.selection.splits import n_rows, take_rows
+
+# Scores of outcomes that are judged together.
+TOGETHER = 1 << 20
 
 DEFAULTS = {CLASSIFICATION: "log_loss", REGRESSION: "rmse", RANKING: "ndcg@10"}
 
@@ -260,15 +264,28 @@ def _at_stages(
 
 def values(judged: Sequence[Judge], outcome: Outcome, held: Held) -> list[float]:
     """What every metric says of one outcome."""
+    return [_values(judge, [outcome], held)[0] for judge in judged]
+
+
+def values_of_each(
+    judged: Sequence[Judge], found: Iterable[Outcome], held: Held
+) -> Iterator[list[float]]:
+    """The same of several outcomes, as many at a time as a metric takes together."""
+    outcomes, most = iter(found), max(1, TOGETHER // max(1, held.n))
+    while together := list(islice(outcomes, most)):
+        columns = [_values(judge, together, held) for judge in judged]
+        yield from map(list, zip(*columns, strict=True))
+
+
+def _values(judge: Judge, found: Sequence[Outcome], held: Held) -> list[float]:
+    """What one metric says of each outcome."""
+    source, weights = judge.source, held.checked_weights
+    if not isinstance(source, Metric):
+        predictions = (held.home.hand_over(one.prediction) for one in found)
+        return [metric_value(source(held.y, one, **held.to_fit())) for one in predictions]
+    scores = [one.scores for one in found if source.ranks and one.scores is not None]
+    if len(scores) == len(found) and source.of_stack is not None:
+        return source.of_stack(held.target, held.where.xp.stack(scores), weights)
     queries = () if held.groups is None else (held.groups,)
-    found = []
-    for judge in judged:
-        source = judge.source
-        if isinstance(source, Metric):
-            by_score = source.ranks and outcome.scores is not None
-            taken = outcome.scores if by_score else outcome.prediction
-            found.append(source.function(held.target, taken, held.checked_weights, *queries))
-        else:
-            prediction = held.home.hand_over(outcome.prediction)
-            found.append(metric_value(source(held.y, prediction, **held.to_fit())))
-    return found
+    taken = scores if len(scores) == len(found) else [one.prediction for one in found]
+    return [source.function(held.target, one, weights, *queries) for one in taken]
