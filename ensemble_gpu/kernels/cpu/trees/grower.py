@@ -290,7 +290,7 @@ class CpuGrower:
             work = splits.node_work(width, self.n_stats + self.scoring.counted, largest)
             common = self.scoring, self.rows, which, own, found.arrays, work
             if self.free:
-                classes = class_splits.class_work(self.codes, self.n_stats)
+                classes = class_splits.class_work(self.codes, width, self.n_stats, largest)
                 splits.split_class_nodes(*common, classes)
             else:
                 splits.split_nodes(*common)

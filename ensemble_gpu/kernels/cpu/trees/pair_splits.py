@@ -15,6 +15,7 @@ from ensemble_gpu.kernels.cpu.trees.pair_scores import judge_of, offer, pair_nod
 from ensemble_gpu.kernels.cpu.trees.rows import FEATURES, ROWS, SMALL
 from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
 from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.tree_protocol import GINI
 
 # In the loops below arrays have names of their own: reading one out of a tuple counts references.
 
@@ -30,7 +31,7 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, categ
     sums, seen, words, runs = work.sums, work.seen, work.words, work.runs
     starts, stops, features = batch.start, batch.stop, batch.features
     score, width, judge = found.score, rows.width, judge_of(rule, count)
-    n_words = -(-width // 8)
+    n_words, gini = -(-width // 8), rule.kind == GINI
     stride, apart = np.uint64(16 * n_words), np.uint64(8 * n_words)
     for at in range(first, last):
         i = which[at]
@@ -51,6 +52,8 @@ def search_rows(rule, count, rows, which, first, last, batch, found, work, categ
                         )  # fmt: skip
             for j in range(g, end):
                 f, slot = features[own, j], j - g
+                if gini and small and best == 0.0:
+                    break  # pure children: there is no better split
                 if small:
                     sorted_keys(codes, order, start, n, np.uint64(f), keys, rank, places)
                     m = sorted_runs(label, values, start, n, places, SHIFT, 0, count.one, runs)

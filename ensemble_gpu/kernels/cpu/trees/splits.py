@@ -10,18 +10,23 @@ from typing import NamedTuple
 import numpy as np
 
 from ensemble_gpu.kernels.cpu.trees.class_splits import (
+    COUNTED_PLACE,
+    COUNTED_SHIFT,
     best_cut,
+    best_gini_cut,
+    counted_keys,
     keep_cut,
     left_sums,
     present_classes,
 )
 from ensemble_gpu.kernels.cpu.trees.meetings import n_listed
 from ensemble_gpu.kernels.cpu.trees.rows import SMALL, WIDE
-from ensemble_gpu.kernels.cpu.trees.sorting import SHIFT, sort_rows, sorted_keys
+from ensemble_gpu.kernels.cpu.trees.sorting import PLACE, SHIFT, sort_rows, sorted_keys
 from ensemble_gpu.kernels.cpu.trees.sums import add
 from ensemble_gpu.kernels.host.records import FEATURE, Best, Runs, runs_for
 from ensemble_gpu.kernels.host.search import Node, runs_of, try_feature
 from ensemble_gpu.kernels.jit import inner, kernel
+from ensemble_gpu.kernels.tree_protocol import EXACT_WEIGHT, GINI
 
 LOW_HALF = np.uint64(0xFFFFFFFF)
 
@@ -148,15 +153,19 @@ def search_nodes(rule, rows, which, batch, found, work):
 
 @inner
 def search_class_nodes(rule, rows, which, batch, found, work, classes):
-    """`search_nodes` of classes without conditions: small nodes have a search of their own.
+    """`search_nodes` of classes without conditions: nodes of few rows have searches of their own.
 
-    Where values are missing the general one looks at the feature.
+    Where values are missing the general one looks at the feature. A node whose children are pure
+    has no better split.
     """
+    # arrays have names of their own: reading one out of a tuple counts references
     features, n_codes, record, score = batch.features, rows.width - 1, found.record, found.score
     codes, order, label, values = rows.codes, rows.order, rows.label, rows.values
     keys, places, rank = classes.sorting.keys, classes.sorting.places, classes.sorting.rank
     owner, total, left, right = classes.own, classes.total, classes.left, classes.right
-    kind, logs = rule.kind, rule.logs
+    long_keys, counts = classes.keys, classes.counts
+    kind, logs, shift = rule.kind, rule.logs, np.uint64(COUNTED_SHIFT)
+    n_sorted = long_keys.shape[0] if kind == GINI else np.int64(0)
     for at in range(which.shape[0]):
         i = which[at]
         own = at if features.shape[0] > 1 else 0
@@ -164,26 +173,45 @@ def search_class_nodes(rule, rows, which, batch, found, work, classes):
         node = Node(batch.whole[i], batch.bounds[i], batch.key[i])
         best = Best(score[i : i + 1], record[i], found.left[i], found.subset[i])
         small, q, weight, at_feature = n <= SMALL, np.int64(0), np.int64(0), np.int64(-1)
-        if small:
+        if small or n <= n_sorted:
             q, weight = present_classes(label, a, n, batch.whole[i], classes)
+        exact = kind == GINI and weight < EXACT_WEIGHT
         for j in range(n_listed(features, own)):
-            f = features[own, j]
+            if exact and score[i] == float(weight):
+                break
+            f, cut, higher = features[own, j], np.int64(-1), score[i]
+            below, above, highest = np.int64(0), np.int64(0), n_codes
             if small:
                 sorted_keys(codes, order, a, n, np.uint64(f), keys, rank, places)
-                if places[n - 1] >> SHIFT != n_codes:
-                    if places[0] >> SHIFT == places[n - 1] >> SHIFT:
-                        continue
+                highest = np.int64(places[n - 1] >> SHIFT)
+                if exact and highest < n_codes:
+                    higher, cut = best_gini_cut(
+                        SHIFT, PLACE, values, a, n, places, owner, left, total, q, weight, higher
+                    )
+                elif highest < n_codes:
                     for c in range(q):
                         right[c] = total[c]
                     higher, cut = best_cut(
-                        kind, logs, values, a, n, places, owner, left, right, q, weight, score[i]
+                        kind, logs, values, a, n, places, owner, left, right, q, weight, higher
                     )
-                    if cut >= 0:
-                        score[i], at_feature = higher, f
-                        keep_cut(i, f, places, cut, found)
-                    continue
-            m = _runs(rows, a, n, np.uint64(f), rule.counted, work)
-            try_feature(rule, f, work.runs, m, node, n_codes, best)
+                if cut >= 0:
+                    below, above = places[cut] >> SHIFT, places[cut + 1] >> SHIFT
+            elif exact and n <= n_sorted:
+                counted_keys(codes, order, a, n, np.uint64(f), counts, long_keys)
+                highest = np.int64(long_keys[n - 1] >> shift)
+                if highest < n_codes:
+                    higher, cut = best_gini_cut(
+                        shift, np.uint64(COUNTED_PLACE), values, a, n, long_keys, owner, left,
+                        total, q, weight, higher,
+                    )  # fmt: skip
+                if cut >= 0:
+                    below, above = long_keys[cut] >> shift, long_keys[cut + 1] >> shift
+            if cut >= 0:
+                score[i], at_feature = higher, f
+                keep_cut(i, f, below, above, found)
+            elif highest == n_codes:
+                m = _runs(rows, a, n, np.uint64(f), rule.counted, work)
+                try_feature(rule, f, work.runs, m, node, n_codes, best)
         if at_feature >= 0 and record[i, FEATURE] == at_feature:
             left_sums(rows, a, n, record[i], found.left[i])
 

@@ -126,7 +126,7 @@ class WholeGrower(CpuGrower):
         """Scratch arrays: pool, works, categories, node_work, class_work of `grow_whole`."""
         n, columns, workers = len(self.order), self.n_stats + self.scoring.counted, self.threads
         if self.count is None:
-            classes = class_work(self.codes, self.n_stats)
+            classes = class_work(self.codes, self.width, self.n_stats, n)
             return None, None, None, node_work(self.width, columns, n), classes
         pool = self._pool(growth, n_nodes, block, words)
         works = works_for(self.codes, self.width, n, workers)
