@@ -34,8 +34,12 @@ class SharedBins:
 
     def gaps(self, max_bins: int | None) -> list[np.ndarray]:
         """A feature each [2, edges]: the values below and above its edges."""
-        rows = self._all if self.rows is None else self.rows
-        return self.once(("gaps", max_bins), lambda: gaps_of(self.engine, self.X, rows, max_bins))
+
+        def made() -> list[np.ndarray]:
+            rows = self._all if self.rows is None else self.rows
+            return gaps_of(self.engine, self.X, rows, max_bins)
+
+        return self.once(("gaps", max_bins), made)
 
     @property
     def _all(self) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from ensemble_gpu.arrays.namespace import HOST
 from ensemble_gpu.data.bins import PartBins, SharedBins
 from ensemble_gpu.estimators.progress import TextBar
 from ensemble_gpu.estimators.threads import fits_side_by_side, threads_of
@@ -133,8 +134,15 @@ class Judging:
 
         calls, threads = range(len(self.folds)), threads_of(found.models[0], held.X)
         parts = list(fits_side_by_side(predicted, calls, threads))
+        tests = [fold.test for fold in self.folds]
+        times = np.bincount(np.concatenate(tests), minlength=held.n)
+        if where.kind == HOST and times.max() == 1:
+            out = np.full((held.n, *parts[0].shape[1:]), np.nan)
+            for test, part in zip(tests, parts, strict=True):
+                out[test] = part
+            return held.home.hand_over(out)
         padded = xp.concat([*parts, xp.zeros_like(parts[0][:1, ...])])
-        places, times = _places([fold.test for fold in self.folds], held.n)
+        places = _places(tests, times)
         taken = [xp.take(padded, where.put(place), axis=0) for place in places]
         total = sum(taken[1:], start=taken[0])
         if (times != 1).any():
@@ -143,19 +151,20 @@ class Judging:
         return held.home.hand_over(total)
 
 
-def _places(tests: Sequence[np.ndarray], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where each of n rows is among all tests, one after the other: the first time that it is in
-    one, the second, ... (at the end: no more). And how often it is.
+def _places(tests: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+    """Where each row, which is in so many tests, is among all of them, one after the other.
+
+    The first time that it is in one, the second, ... (at the end: no more).
     """
-    rows = np.concatenate(tests)
-    times, end = np.bincount(rows, minlength=n), len(rows)
+    rows, n = np.concatenate(tests), len(times)
+    end = len(rows)
     layers = np.full((times.max(), n), end)
     if len(layers) == 1:
         layers[0, rows] = np.arange(end)
     else:
         by_row = np.argsort(rows, kind="stable")
         layers[np.arange(end) - np.repeat(times.cumsum() - times, times), rows[by_row]] = by_row
-    return layers, times
+    return layers
 
 
 def judged_families(

