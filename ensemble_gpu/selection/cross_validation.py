@@ -82,7 +82,9 @@ def cross_validate(
     )  # fmt: skip
     source = prepared(estimator, rounds)
     common = common_bins(source, held) if bins == "shared" else None
-    judging = Judging(judged, rounds, held, folds, bins_of_folds(common, folds, held.n))
+    judging = Judging(
+        judged, rounds, held, folds, bins_of_folds(common, folds, held.n), return_apparent
+    )
     ((found,),) = judged_families([Family(source)], judging, progress, "cross_validate")
     return replace(
         found.result,

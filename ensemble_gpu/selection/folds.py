@@ -19,11 +19,14 @@ from ensemble_gpu.selection.fitting import Family, on_one_thread
 from ensemble_gpu.selection.judging import (
     Held,
     Judge,
+    Outcome,
     outcomes,
     outcomes_of_each,
     squares_from_tables,
     squares_in_training,
+    values,
     values_of_each,
+    values_of_parts,
 )
 from ensemble_gpu.selection.result import CrossValidation
 from ensemble_gpu.selection.splits import Fold
@@ -36,12 +39,14 @@ BLOCK = 8192
 class Judged:
     """The models of an estimator, one a fold, and what they are worth.
 
-    `rounds` are those of the models that it is about (None: all).
+    `rounds` are those of the models that it is about (None: all), `own` [folds, metrics] what they
+    are worth on their own rows, where that is known.
     """
 
     models: list[Any]
     result: CrossValidation
     rounds: int | None = None
+    own: np.ndarray | None = None
 
     def after(self, rounds: int | None) -> Judged:
         """The same after so many rounds (None: as it is)."""
@@ -49,40 +54,77 @@ class Judged:
 
 
 @dataclass(frozen=True)
+class OfFold:
+    """A family's models of a fold.
+
+    `curves` [rounds, metrics] of the test rows for each of the values; of the models' own rows,
+    where they are judged as well, `own` [metrics].
+    """
+
+    models: list[Any]
+    curves: list[np.ndarray]
+    rounds: list[int] | None = None
+    own: list[np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
 class Judging:
-    """What estimators are judged by: metrics, numbers of rounds, and folds with their bins."""
+    """What estimators are judged by: metrics, numbers of rounds, and folds with their bins.
+
+    `on_own_rows`: whole models by the rows that they were trained on as well.
+    """
 
     judged: Sequence[Judge]
     rounds: Any
     held: Held
     folds: Sequence[Fold]
     bins: Sequence[SharedBins | PartBins | None]
+    on_own_rows: bool = False
 
     @cached_property
     def tests(self) -> list[Held]:
         """The rows that each fold holds out."""
         return [self.held.take(fold.test) for fold in self.folds]
 
-    def of_fold(
-        self, family: Family, b: int, alone: bool
-    ) -> tuple[list[Any], list[np.ndarray], list[int] | None]:
-        """A family's models of fold b, a curve [rounds, metrics] of its test rows for each of the
-        values, and the rounds.
-        """
-        bins, test = self.bins[b], self.tests[b]
-        models = family.fitted(self.held.take(self.folds[b].train), bins, alone)
+    def of_fold(self, family: Family, b: int, alone: bool) -> OfFold:
+        """Fit a family to fold b and judge it."""
+        bins, test, train = self.bins[b], self.tests[b], self.held.take(self.folds[b].train)
+        models = family.fitted(train, bins, alone)
         with on_one_thread(models, alone):
-            if family.stages:
-                order = sorted(set(family.stages))
-                curve = _curve(models[0], test, self.judged, order, bins)
-                found = [curve[[order.index(n)]] for n in family.stages]
-                return models * len(found), found, None
-            wanted = _wanted(self.rounds, models[0])
-            if wanted is None:
-                outcome = outcomes_of_each(models, test)
-                each = values_of_each(self.judged, outcome, test)
-                return models, [np.array([own]) for own in each], None
-            return models, [_curve(m, test, self.judged, wanted, bins) for m in models], wanted
+            wanted = None if family.stages else _wanted(self.rounds, models[0])
+            if wanted is not None:
+                curves = [_curve(model, test, self.judged, wanted, bins) for model in models]
+                return OfFold(models, curves, wanted)
+            parts = self._whole(family, models, [test, train] if self.on_own_rows else [test], bins)
+        of_test, of_train = parts[0], parts[1] if self.on_own_rows else None
+        models = models * (len(of_test) // len(models))
+        return OfFold(models, [row[None, :] for row in of_test], None, of_train)
+
+    def _whole(
+        self, family: Family, models: list[Any], parts: list[Held],
+        bins: SharedBins | PartBins | None,
+    ) -> list[list[np.ndarray]]:  # fmt: skip
+        """Metrics of each part (test rows, then others) and of each of the family's values."""
+        order = sorted(set(family.stages))
+        stages = _stages(order, models[0])
+        known: list[np.ndarray | None] = [None]
+        if stages is not None:
+            known = [squares_from_tables(models[0], parts[0], self.judged, stages, bins)]
+        for own in parts[1:]:
+            squares = [squares_in_training(model, own, self.judged, stages) for model in models]
+            rows = [one for one in squares if one is not None]
+            known.append(np.concatenate(rows) if len(rows) == len(models) else None)
+
+        def outcomes_of(rows: Held) -> Iterable[Outcome]:
+            single = stages is not None
+            return outcomes(models[0], rows, stages) if single else outcomes_of_each(models, rows)
+
+        asked = [part for part, rows in zip(parts, known, strict=True) if rows is None]
+        passed = iter(values_of_parts(self.judged, outcomes_of, self.held, asked))
+        found = [next(passed) if rows is None else rows for rows in known]
+        if not order:
+            return [list(rows) for rows in found]
+        return [[rows[order.index(n)] for n in family.stages] for rows in found]
 
     def result(self, curves: Sequence[np.ndarray], wanted: list[int] | None) -> CrossValidation:
         """The curves of all folds as a result."""
@@ -101,23 +143,27 @@ class Judging:
 
     def apparent(self, found: Sequence[Judged]) -> list[dict[str, np.ndarray]]:
         """Metrics of the models on the rows that they were trained on."""
-        together: dict[int, list[int]] = {}
-        for k, one in enumerate(found):
-            together.setdefault(id(one.models[0]), []).append(k)
-        calls = [(own, b) for own in together.values() for b in range(len(self.folds))]
 
-        def judged(call: tuple[list[int], int], alone: bool) -> list[list[float]]:
-            own, b = call
-            rows, model = self.held.take(self.folds[b].train), found[own[0]].models[b]
+        def judged(call: tuple[Judged, int], alone: bool) -> np.ndarray | list[float]:
+            one, b = call
+            rows, model = self.held.take(self.folds[b].train), one.models[b]
+            stages = _stages([one.rounds], model)
             with on_one_thread([model], alone):
-                return _at_each(model, rows, self.judged, [found[k].rounds for k in own])
+                squares = squares_in_training(model, rows, self.judged, stages)
+                if squares is not None:
+                    return squares[0]
+                return values(self.judged, next(outcomes(model, rows, stages)), rows)
 
-        got = np.empty((len(found), len(self.folds), len(self.judged)))
+        calls = [(one, b) for one in found if one.own is None for b in range(len(self.folds))]
         threads = threads_of(found[0].models[0], self.held.X)
-        results = fits_side_by_side(judged, calls, threads)
-        for (own, b), result in zip(calls, results, strict=True):
-            got[own, b] = result
-        return [{judge.name: own[:, i] for i, judge in enumerate(self.judged)} for own in got]
+        passed = fits_side_by_side(judged, calls, threads)
+        known = (
+            [next(passed) for _ in self.folds] if one.own is None else one.own for one in found
+        )
+        return [
+            {judge.name: own[:, i] for i, judge in enumerate(self.judged)}
+            for own in map(np.array, known)
+        ]
 
     def out_of_fold(self, found: Judged, n_outputs: int | None) -> Any:
         """Mean prediction of every row by the models that have not seen it."""
@@ -180,15 +226,18 @@ def judged_families(
     threads = threads_of(families[0].source, judging.held.X)
     done = list(watched(fits_side_by_side(judged, calls, threads), len(calls), progress, label))
     for k, family in enumerate(families):
-        models, curves, wanted = zip(*done[k * n_folds : (k + 1) * n_folds], strict=True)
+        folds: list[OfFold] = done[k * n_folds : (k + 1) * n_folds]
         # Where the number of rounds depends on the rows, those that all folds have.
-        common = None if wanted[0] is None else min(wanted, key=len)
+        wanted = [one.rounds for one in folds if one.rounds is not None]
+        common = min(wanted, key=len) if wanted else None
         of_family = []
         for i, stage in enumerate(family.stages or [None] * len(family.values)):
-            cut = [c[i] if common is None else c[i][: len(common)] for c in curves]
+            cut = [one.curves[i][: len(common) if common else None] for one in folds]
             result = judging.result(cut, common)
             rounds = result.best_round if stage is None else stage
-            of_family.append(Judged([own[i] for own in models], result, rounds))
+            own = [one.own[i] for one in folds if one.own is not None]
+            models = [one.models[i] for one in folds]
+            of_family.append(Judged(models, result, rounds, np.array(own) if own else None))
         found.append(of_family)
     return found
 
@@ -259,24 +308,7 @@ def _curve(
     """Metrics [rounds, metrics] of held-out rows: from tables where they have them."""
     stages = _stages(wanted, model)
     assert stages is not None
-    if isinstance(bins, PartBins):
-        squares = squares_from_tables(model, held, judged, stages, bins)
-        if squares is not None:
-            return squares
-    return np.array(list(values_of_each(judged, outcomes(model, held, stages), held)))
-
-
-def _at_each(
-    model: Any, rows: Held, judged: Sequence[Judge], rounds: Sequence[int | None]
-) -> list[list[float]]:
-    """Metrics after each of the numbers of rounds, in one pass."""
-    order = sorted({n for n in rounds if n is not None})
-    keys: list[int | None] = [*order] or [None]
-    stages = _stages(order, model)
-    squares = squares_in_training(model, rows, judged, stages)
+    squares = squares_from_tables(model, held, judged, stages, bins)
     if squares is not None:
-        passed: Iterable[list[float]] = squares.tolist()
-    else:
-        passed = values_of_each(judged, outcomes(model, rows, stages), rows)
-    found = dict(zip(keys, passed, strict=True))
-    return [found[n] for n in rounds]
+        return squares
+    return np.array(list(values_of_each(judged, outcomes(model, held, stages), held)))

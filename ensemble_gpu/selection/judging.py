@@ -181,6 +181,10 @@ class Outcome:
     def prediction(self) -> Any:
         return self.make()
 
+    def at(self, rows: np.ndarray) -> Outcome:
+        """The same for some of the rows."""
+        return Outcome(lambda: take_rows(self.prediction, rows), take_rows(self.scores, rows))
+
 
 def outcomes(estimator: Any, held: Held, rounds: Sequence[int] | None) -> Iterator[Outcome]:
     """What an estimator says of the rows, after each of `rounds` (None: all)."""
@@ -223,10 +227,12 @@ def outcomes_of_each(models: Sequence[Any], held: Held) -> Iterator[Outcome]:
 
 
 def squares_from_tables(
-    model: Any, held: Held, judged: Sequence[Judge], stages: Sequence[int], bins: PartBins
+    model: Any, held: Held, judged: Sequence[Judge], stages: Sequence[int], bins: Any
 ) -> np.ndarray | None:
     """MSE or RMSE [stages, metrics] of held-out rows without a pass over them; None: not so."""
-    if not hasattr(model, "_held_out_squares") or not _squares(judged, held):
+    if not isinstance(bins, PartBins) or not hasattr(model, "_held_out_squares"):
+        return None
+    if not _squares(judged, held):
         return None
     return _at_stages(model._held_out_squares(bins, held.target, len(stages)), judged, stages)
 
@@ -271,10 +277,36 @@ def values_of_each(
     judged: Sequence[Judge], found: Iterable[Outcome], held: Held
 ) -> Iterator[list[float]]:
     """The same of several outcomes, as many at a time as a metric takes together."""
-    outcomes, most = iter(found), max(1, TOGETHER // max(1, held.n))
-    while together := list(islice(outcomes, most)):
+    for together in _together(found, held.n):
         columns = [_values(judge, together, held) for judge in judged]
         yield from map(list, zip(*columns, strict=True))
+
+
+def values_of_parts(
+    judged: Sequence[Judge],
+    outcomes_of: Callable[[Held], Iterable[Outcome]],
+    every: Held,
+    parts: Sequence[Held],
+) -> list[np.ndarray]:
+    """Metrics [outcomes, metrics] of the parts, each of some rows of `every`.
+
+    Parts of most rows share the outcomes of all.
+    """
+    if len(parts) <= 1 or 2 * sum(part.n for part in parts) < every.n:
+        return [np.array(list(values_of_each(judged, outcomes_of(part), part))) for part in parts]
+    found: list[list[list[float]]] = [[] for _ in parts]
+    for together in _together(outcomes_of(every), every.n):
+        for rows, part in zip(found, parts, strict=True):
+            assert part.at is not None
+            rows += values_of_each(judged, [one.at(part.at) for one in together], part)
+    return [np.array(rows) for rows in found]
+
+
+def _together(found: Iterable[Outcome], n: int) -> Iterator[list[Outcome]]:
+    """Outcomes of n rows, some at a time."""
+    left, most = iter(found), max(1, TOGETHER // max(1, n))
+    while together := list(islice(left, most)):
+        yield together
 
 
 def _values(judge: Judge, found: Sequence[Outcome], held: Held) -> list[float]:

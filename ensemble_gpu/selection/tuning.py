@@ -152,7 +152,9 @@ def tune(
         cv, train.y, train.n, stratified=task == CLASSIFICATION,
         groups=train.qid if groups is None else groups, random_state=random_state,
     )  # fmt: skip
-    judging = Judging(judged, rounds, train, folds, bins_of_folds(common, folds, train.n))
+    judging = Judging(
+        judged, rounds, train, folds, bins_of_folds(common, folds, train.n), on_own_rows=True
+    )
     families, places = _families(source, candidates, grid, rounds)
     found = _in_order(judged_families(families, judging, progress, "tune"), places)
     best, at = _chosen([one.result for one in found], rule)
