@@ -137,40 +137,69 @@ def root_key(seed, tree):
 
 
 @inner
-def mark_best(left, key, potential, most, fresh, split):
-    """Mark the nodes that growing the best leaf first would split, until there are `most` leaves.
+def leaves_from(root_worth, root_key):
+    """The leaves of a tree that is not split yet, for `split_best`: a heap, the best first.
 
     Of equal ones the nearest to the root is the best, then the one most to the left: its place is
     sum_d 2^-d over the turns to the right, d levels below the root, as far as a float tells places
     apart; then its key. None of these depends on the order in which nodes came to be.
-
-    A node that is not divided yet counts as having no children worth splitting: it is marked, its
-    children will be known next time. After `fresh` of these it ends.
-
-    split[node] is the number of leaves there are then, or True where `split` is of bool.
     """
-    heap = [(-potential[0], 0, 0.0, key[0], np.int64(0))]
-    n_leaves = 1
-    while len(heap) > 0 and n_leaves < most:
-        worth, depth, place, _, node = heapq.heappop(heap)
-        if worth == -NEVER:
+    return [(-root_worth, 0, 0.0, root_key, np.int64(0))]
+
+
+@inner
+def split_best(heap, left, key, potential):
+    """Take the best leaf, a node, from the heap; its children come instead where it has any."""
+    _, depth, place, _, node = heapq.heappop(heap)
+    if left[node] != LEAF:
+        for side in range(2):
+            child, there = np.int64(left[node]) + side, place + side * 0.5 ** (depth + 1)
+            heapq.heappush(heap, (-potential[child], depth + 1, there, key[child], child))
+    return node
+
+
+@inner
+def split_known(heap, n_leaves, left, key, potential, most, marked):
+    """Split and mark the best leaf of all while it has children, until there are `most` leaves.
+
+    What is marked stays so whatever comes later. Returns how many leaves there are then.
+    """
+    while n_leaves < most and len(heap) > 0:
+        if heap[0][0] == -NEVER or left[heap[0][4]] == LEAF:
             break
+        marked[split_best(heap, left, key, potential)] = True
         n_leaves += 1
-        split[node] = n_leaves
-        if left[node] != LEAF:
-            for side in range(2):
-                child, there = np.int64(left[node]) + side, place + side * 0.5 ** (depth + 1)
-                heapq.heappush(heap, (-potential[child], depth + 1, there, key[child], child))
-        else:
-            fresh -= 1
-            if fresh == 0:
-                break
+    return n_leaves
+
+
+@inner
+def list_next(heap, n_leaves, left, key, potential, most, out):
+    """Leaves to divide next, out[:m], at most as many as there is room for; m. The heap is lost.
+
+    A node that is not divided yet counts as having no children worth splitting: they will be known
+    next time.
+    """
+    m = 0
+    while n_leaves < most and m < out.shape[0] and len(heap) > 0:
+        if heap[0][0] == -NEVER:
+            break
+        node = split_best(heap, left, key, potential)
+        n_leaves += 1
+        if left[node] == LEAF:
+            out[m] = node
+            m += 1
+    return m
 
 
 @kernel
 def best_first(left, key, potential, most, split):
-    """`mark_best` for Python: all of them."""
-    mark_best(left, key, potential, most, most, split)
+    """split[node] = the number of leaves once the node is split, growing the best leaf first."""
+    heap, n_leaves = leaves_from(potential[0], key[0]), 1
+    while n_leaves < most and len(heap) > 0:
+        if heap[0][0] == -NEVER:
+            break
+        n_leaves += 1
+        split[split_best(heap, left, key, potential)] = n_leaves
 
 
 @kernel

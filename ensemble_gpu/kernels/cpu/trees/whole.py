@@ -25,10 +25,17 @@ from ensemble_gpu.kernels.cpu.trees.rows import Rows
 from ensemble_gpu.kernels.cpu.trees.splits import search_class_nodes, search_nodes
 from ensemble_gpu.kernels.cpu.trees.whole_arrays import BLOCK, PIECE_ROWS
 from ensemble_gpu.kernels.host.criteria import write_gains
-from ensemble_gpu.kernels.host.nodes import list_open, mark_best, write_children, write_features
+from ensemble_gpu.kernels.host.nodes import (
+    leaves_from,
+    list_next,
+    list_open,
+    split_known,
+    write_children,
+    write_features,
+)
 from ensemble_gpu.kernels.host.records import FEATURE, NodeBatch
 from ensemble_gpu.kernels.jit import inner, kernel
-from ensemble_gpu.kernels.tree_protocol import LEAF, NEVER
+from ensemble_gpu.kernels.tree_protocol import NEVER
 
 # Rows times features, or rows to be moved, below which a second thread costs more than it brings.
 SHARED_CELLS = 20_000
@@ -290,28 +297,25 @@ def _divide(crews, m, cells, steps, rule, rows, others, ranges, last, tree, bloc
 
 
 @inner(forceinline=True)
-def _divide_marked(
-    crews, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool, waiting
-):
-    """Split the nodes that wait and are marked; how many nodes there are then."""
-    node, known = np.int64(0), last
-    while node < known:
-        m = 0
-        while node < known and m < BLOCK:
-            if waiting.marked[node] and tree.left[node] == LEAF:
-                block.nodes[m], block.worth[m] = node, waiting.worth[node]
-                block.batch.start[m], block.batch.stop[m] = ranges[0][node], ranges[1][node]
-                copy_split(waiting.found, node, block.found, m)
-                m += 1
-            node += 1
-        if m > 0:
-            _divide(
-                crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, meetings,
-                pool,
-            )  # fmt: skip
-            last += 2 * m
+def _divide_chosen(
+    crews, chosen, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool,
+    waiting,
+):  # fmt: skip
+    """Split these nodes, which wait; how many nodes there are then."""
+    known = last
+    for first in range(0, chosen.shape[0], BLOCK):
+        m = min(BLOCK, chosen.shape[0] - first)
+        for i in range(m):
+            node = chosen[first + i]
+            block.nodes[i], block.worth[i] = node, waiting.worth[node]
+            block.batch.start[i], block.batch.stop[i] = ranges[0][node], ranges[1][node]
+            copy_split(waiting.found, node, block.found, i)
+        _divide(
+            crews, m, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool
+        )
+        last += 2 * m
     for child in range(known, last):
-        waiting.worth[child] = NEVER
+        waiting.worth[child], waiting.marked[child] = NEVER, False
     return last
 
 
@@ -337,8 +341,9 @@ def grow_whole(
     if pool is not None:
         pool.slot[0], pool.inherited[0] = -1, -1
     limited = growth.max_leaves >= 0
+    heap, n_leaves = leaves_from(NEVER, tree.key[0]), np.int64(1)
     if limited:
-        waiting.worth[0] = NEVER
+        waiting.worth[0], waiting.marked[0] = NEVER, False
     while first < last:
         if _depth_of_open(first, last, tree, growth) >= untidy:
             untidy += growth.tidy
@@ -375,13 +380,16 @@ def grow_whole(
         if pool is not None:
             release_unclaimed(pool, first, end)
         if limited:
-            for node in range(last):
-                waiting.marked[node] = False
-            fresh = max(np.int64(1), (growth.max_leaves - (last + 1) // 2) // SPECULATION)
-            mark_best(tree.left, tree.key, waiting.worth, growth.max_leaves, fresh, waiting.marked)
-            last = _divide_marked(
-                crews, cells, steps, rule, rows, others, ranges, last, tree, block, meetings, pool,
-                waiting,
+            if first == 0:
+                heap = leaves_from(waiting.worth[0], tree.key[0])
+            most, left, key, worth = growth.max_leaves, tree.left, tree.key, waiting.worth
+            n_leaves = split_known(heap, n_leaves, left, key, worth, most, waiting.marked)
+            fresh = max(np.int64(1), (most - (last + 1) // 2) // SPECULATION)
+            chosen, ahead = waiting.chosen[:fresh], heap.copy() if fresh > 1 else heap[:1]
+            chosen = chosen[: list_next(ahead, n_leaves, left, key, worth, most, chosen)]
+            last = _divide_chosen(
+                crews, chosen, cells, steps, rule, rows, others, ranges, last, tree, block,
+                meetings, pool, waiting,
             )  # fmt: skip
         first = end
     return last, moved

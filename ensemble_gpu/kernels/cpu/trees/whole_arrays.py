@@ -104,10 +104,14 @@ def block_of(n: int, n_rows: int, columns: int, words: int, n_features: int) -> 
 
 
 class Waiting(NamedTuple):
-    """Of nodes that may be split later, the best first: what a split adds, and the split."""
+    """Of nodes that may be split later, the best first: what a split adds, and the split.
+
+    `marked` are those that are split in the tree, `chosen` is for nodes to divide.
+    """
 
     worth: np.ndarray
     marked: np.ndarray
+    chosen: np.ndarray
     found: FoundArrays
 
 
@@ -115,6 +119,7 @@ def waiting_for(n: int, columns: int, words: int) -> Waiting:
     """For up to n nodes."""
     return Waiting(
         scratch_array((n,), np.float64), scratch_array((n,), np.bool_),
+        scratch_array((n,), np.int64),
         FoundArrays(
             scratch_array((n,), np.float64), scratch_array((n, RECORD), np.int64),
             scratch_array((n, columns), np.int64), scratch_array((n, words), np.uint64),
