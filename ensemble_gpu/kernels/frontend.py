@@ -20,6 +20,9 @@ from typing import Any
 
 from numba.core import types
 from numba.core.compiler import DefaultPassBuilder, Flags, PassManager
+from numba.core.typed_passes import NativeLowering
+
+from ensemble_gpu.kernels.borrowing import BorrowingPass
 
 # By their names: numba's versions differ in where they are.
 NEEDLESS = frozenset({
@@ -68,6 +71,8 @@ def pipeline(state: Any) -> PassManager:
     """numba's passes, less those that find nothing."""
     own = PassManager("kernels")
     for one, what in DefaultPassBuilder.define_nopython_pipeline(state).passes:
+        if one is NativeLowering:
+            one = BorrowingPass
         if (one if isinstance(one, type) else type(one)).__name__ not in NEEDLESS:
             own.add_pass(one, what)
     own.finalize()

@@ -100,6 +100,13 @@ class KernelCache(FunctionCache):
     def is_temporary(self) -> bool:
         return isinstance(self._impl.locator, _AmongTemporaryFiles)
 
+    def holds(self, signature: Any, context: Any) -> bool:
+        """Whether the function is compiled for these types: the index is written before the file."""
+        context.refresh()
+        index = self._cache_file._load_index()
+        name = index.get(self._index_key(signature, context.codegen()))
+        return name is not None and Path(self.cache_path, name).exists()
+
     def files(self) -> list[Path]:
         """The files that hold machine code."""
         return sorted(Path(self.cache_path).glob(f"{self._name}.*.nbc"))

@@ -244,7 +244,8 @@ class WholeTreeGrower(Protocol):
         """From the arrays of a root (kernels/host/nodes.py, NodeArrays) those of the whole tree.
 
         And which of the nodes are split in the end, where leaves are limited (else None). `limits`
-        and `rounding` as in trees/grow.py, which would grow the same tree.
+        and `rounding` as in trees/grow.py, which would grow the same tree. None: not yet, as the
+        program for it is being compiled.
         """
         ...
 

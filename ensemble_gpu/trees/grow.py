@@ -261,8 +261,10 @@ def grow(
     """Grow a tree from a root with sums `root` [statistic] of n_rows rows."""
     start = Grown.root(root, n_rows, key, words, rule.monotone)
     if isinstance(grower, WholeTreeGrower) and grower.grows_whole(limits):
-        arrays, split = grower.grow_whole(limits, ROUNDING, start.arrays)
-        return Grown(*arrays) if split is None else _cut(Grown(*arrays), split)
+        whole = grower.grow_whole(limits, ROUNDING, start.arrays)
+        if whole is not None:
+            arrays, split = whole
+            return Grown(*arrays) if split is None else _cut(Grown(*arrays), split)
     growth = _Growth(grower, rule, limits, start, labelled)
     most = limits.max_leaves
     waiting = Waiting(np.zeros(0, dtype=np.int64), Splits.none(0, len(root), words))

@@ -40,9 +40,11 @@ from ensemble_gpu.kernels.cpu.trees import sums as tree_sums
 from ensemble_gpu.kernels.cpu.trees.evaluate import apply_forest, evaluate_forest
 from ensemble_gpu.kernels.cpu.trees.grower import CpuGrower
 from ensemble_gpu.kernels.cpu.trees.shapley import shapley_values
+from ensemble_gpu.kernels.cpu.trees.whole import grow_whole
 from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
 from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.later import Later
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
     N_LEAVES,
@@ -85,6 +87,7 @@ class CpuEngine:
         self.run = Run.of(n_jobs)
         self._pace: Pace | None = None
         self._tree_pace = Pace()
+        self._whole = Later(grow_whole)
         self._workers: tuple[int, ThreadPoolExecutor] | None = None  # of which process
 
     @property
@@ -327,7 +330,7 @@ class CpuEngine:
         return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CpuGrower:
-        return grower_for(codes, sample, rule, self.run, self._tree_pace, self._map)
+        return grower_for(codes, sample, rule, self.run, self._tree_pace, self._map, self._whole)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:
         if packed.shape[0] > 1:

@@ -17,7 +17,7 @@ CELLS_PER_THREAD = 20_000
 # Buckets of a column at most, and values of one that is spread again before it is sorted.
 MOST_BUCKETS, LARGE = 1 << 13, 256
 # Up to so many rows NumPy's sort is faster.
-SORTED_ROWS = 2000
+SORTED_ROWS = 20_000
 # Times that values are spread before quicksort has the rest.
 MOST_LEVELS = 6
 # Values that insertion sorts fastest.
@@ -175,7 +175,13 @@ def _make_ready(b, v, first, ready, work):
 
 
 @inner
-def _column_gaps(column, most, in_order, out, v, first, ready, work):
+def _cut(j, m, most):
+    """Where the j-th of `most` equal shares of m values ends."""
+    return np.int64(np.uint64(j * m) // np.uint64(most))
+
+
+@inner
+def _column_gaps(column, most, out, v, first, ready, work):
     """Gaps of one column: at every change of the value if there are fewer than `most`; else after
     equal shares of the values, where a value that fills several shares is one of its own.
     """
@@ -184,12 +190,12 @@ def _column_gaps(column, most, in_order, out, v, first, ready, work):
         v[m] = column[i]
         m += column[i] == column[i]
     n_buckets, first[0], first[1] = 1, 0, m
-    if m > 0 and not in_order:
+    if m > 0:
         n_buckets = _spread(v, 0, m, False, work[0], work[1], first)
     occupied = 0
     for b in range(n_buckets):
         occupied += first[b + 1] > first[b]
-        ready[b] = in_order
+        ready[b] = False
     if occupied <= most:  # perhaps fewer values than bins
         for b in range(n_buckets):
             if not ready[b]:
@@ -199,7 +205,7 @@ def _column_gaps(column, most, in_order, out, v, first, ready, work):
             return found
     found, i, b = 0, 0, 0
     for j in range(1, most):
-        cut = np.int64(np.uint64(j * m) // np.uint64(most))
+        cut = _cut(j, m, most)
         if cut <= i:  # within the bin before
             continue
         i = cut
@@ -224,7 +230,7 @@ def _column_gaps(column, most, in_order, out, v, first, ready, work):
 
 
 @inner
-def _gaps_of(worker, start, stop, sample, most, in_order, out, found):
+def _gaps_of(worker, start, stop, sample, most, out, found):
     n = sample.shape[1]
     v, spare, bucket = np.empty(n), np.empty(n), np.empty(n, dtype=np.uint16)
     n_buckets = min(MOST_BUCKETS, n // 4 + 1)
@@ -233,7 +239,7 @@ def _gaps_of(worker, start, stop, sample, most, in_order, out, found):
     stack = np.empty((n // LARGE + 2, 3), dtype=np.int64)
     work = spare, bucket, inside, stack
     for f in range(start, stop):
-        found[f] = _column_gaps(sample[f], most, in_order, out[f], v, first, ready, work)
+        found[f] = _column_gaps(sample[f], most, out[f], v, first, ready, work)
 
 
 @kernel
@@ -242,8 +248,32 @@ def _columns(crew, X, rows, out):
 
 
 @kernel
-def _gaps(crew, sample, most, in_order, out, found):
-    share(crew, sample.shape[0], _gaps_of, (sample, most, in_order, out, found))
+def _gaps(crew, sample, most, out, found):
+    share(crew, sample.shape[0], _gaps_of, (sample, most, out, found))
+
+
+@kernel
+def _gaps_in_order(sample, most, out, found):
+    """`_column_gaps` of columns that are sorted, NaN last."""
+    for f in range(sample.shape[0]):
+        v, m = sample[f], 0
+        while m < v.shape[0] and v[m] == v[m]:
+            m += 1
+        found[f] = _every_gap(v, m, most, out[f])
+        if found[f] < most:
+            continue
+        i, found[f] = 0, 0
+        for j in range(1, most):
+            cut = _cut(j, m, most)
+            if cut <= i:  # within the bin before
+                continue
+            i = cut
+            while i < m and v[i] == v[i - 1]:
+                i += 1
+            if i == m:
+                break
+            out[f, 0, found[f]], out[f, 1, found[f]] = v[i - 1], v[i]
+            found[f] += 1
 
 
 def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, run: Run) -> list[np.ndarray]:
@@ -252,13 +282,15 @@ def gaps(X: np.ndarray, rows: np.ndarray, max_bins: int | None, run: Run) -> lis
     most = max(2, rows.shape[0]) if max_bins is None else max_bins
     n_features, n = X.shape[1], chosen.shape[0]
     dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
-    sample = np.empty((n_features, n), dtype=dtype)
     both = np.empty((n_features, 2, min(most, n)))
     found = np.zeros(n_features, dtype=np.int64)
-    run = run.limited_to(sample.size, CELLS_PER_THREAD)
-    run.call(_columns, X, chosen, sample)
-    in_order = n <= SORTED_ROWS
-    if in_order:
+    if n <= SORTED_ROWS:
+        sample = np.array(X[chosen].T, dtype=dtype, order="C")
         sample.sort(axis=1)
-    run.call(_gaps, sample, most, in_order, both, found)
+        _gaps_in_order(sample, most, both, found)
+    else:
+        sample = np.empty((n_features, n), dtype=dtype)
+        run = run.limited_to(sample.size, CELLS_PER_THREAD)
+        run.call(_columns, X, chosen, sample)
+        run.call(_gaps, sample, most, both, found)
     return [two[:, :k].copy() for two, k in zip(both, found.tolist(), strict=True)]

@@ -33,6 +33,7 @@ from ensemble_gpu.kernels.cpu.trees.whole_arrays import (
     waiting_for,
 )
 from ensemble_gpu.kernels.host.nodes import NodeArrays
+from ensemble_gpu.kernels.later import Later
 from ensemble_gpu.kernels.protocol import PACK_BITS, Codes
 from ensemble_gpu.kernels.tree_protocol import (
     ENTROPY,
@@ -48,6 +49,8 @@ from ensemble_gpu.kernels.tree_protocol import (
 KEEP_ROWS = 1024
 # Few leaves do not repay laying codes out anew.
 FEW_LEAVES, NEVER_TIDY = 256, 1 << 30
+# Larger trees wait for their kernel rather than grow step by step meanwhile.
+STEPWISE_ROWS = 1 << 20
 # Bytes of kept sums; nodes beyond them are searched row by row.
 POOL_BYTES = 1 << 26
 
@@ -55,7 +58,7 @@ POOL_BYTES = 1 << 26
 class WholeGrower(CpuGrower):
     """A `WholeTreeGrower`; `count` says how rows are counted where there are two statistics.
 
-    None: they are searched in general, which one thread does.
+    None: they are searched in general, which one thread does. `later` is the kernel of whole trees.
     """
 
     def __init__(
@@ -67,9 +70,10 @@ class WholeGrower(CpuGrower):
         pace: Pace,
         map_: Map,
         count: Counting | None,
+        later: Later,
     ) -> None:
         super().__init__(codes, sample, rule, run.threads, map_)
-        self.run, self.pace, self.count = run, pace, count
+        self.run, self.pace, self.count, self.later = run, pace, count, later
 
     def grows_whole(self, limits: Any) -> bool:
         # in general sums are not kept: only where each node tries a few features
@@ -78,7 +82,7 @@ class WholeGrower(CpuGrower):
 
     def grow_whole(
         self, limits: Any, rounding: float, root: NodeArrays
-    ) -> tuple[NodeArrays, np.ndarray | None]:
+    ) -> tuple[NodeArrays, np.ndarray | None] | None:
         if self.packed and self.count is None:
             self._unpack()
         n, rule, words = len(self.order), self.scoring, root.subset.shape[1]
@@ -95,12 +99,15 @@ class WholeGrower(CpuGrower):
         none = np.zeros((0, 0), dtype=np.uint64), 0
         sets, most = none if limits.interactions is None else limits.interactions.bits()
         layout, room = self._layout(growth), self._room(growth, block, sets.shape[1] > 0)
-        m, moved = self.pace.call(
-            self.run, lambda: n, grow_whole, ALONE, rule, self.count or UNCOUNTED, self.rows,
-            layout, self.others, growth, (start, stop), tree,
-            block_of(block, n, columns, words, room), meetings_of(sets, most, n_nodes, self.p),
-            *self._work(growth, n_nodes, block, words), waiting,
+        given = (
+            ALONE, rule, self.count or UNCOUNTED, self.rows, layout, self.others, growth,
+            (start, stop), tree, block_of(block, n, columns, words, room),
+            meetings_of(sets, most, n_nodes, self.p), *self._work(growth, n_nodes, block, words),
+            waiting,
         )  # fmt: skip
+        if n <= STEPWISE_ROWS and not self.later.is_at_hand(ALONE, *given):
+            return None
+        m, moved = self.pace.call(self.run, lambda: n, grow_whole, *given)
         if moved:
             self.codes, self.place = self.laid, layout.place[:n]
         self.start, self.stop, self.n_nodes = start[:m], stop[:m], m
@@ -199,7 +206,8 @@ def _counting_for(codes: Codes, sample: Sample, rule: SplitRule) -> Counting | N
 
 
 def grower_for(
-    codes: Codes, sample: Sample, rule: SplitRule, run: Run, pace: Pace, map_: Map
+    codes: Codes, sample: Sample, rule: SplitRule, run: Run, pace: Pace, map_: Map, later: Later
 ) -> WholeGrower:
-    """The grower of a tree; trees of a fit share `pace`."""
-    return WholeGrower(codes, sample, rule, run, pace, map_, _counting_for(codes, sample, rule))
+    """The grower of a tree; trees of a fit share `pace` and `later`."""
+    count = _counting_for(codes, sample, rule)
+    return WholeGrower(codes, sample, rule, run, pace, map_, count, later)

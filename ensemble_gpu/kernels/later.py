@@ -1,0 +1,148 @@
+"""Kernels that another process compiles while a fit goes on without them.
+
+The kernel that grows whole trees takes ten seconds to compile. Until it is there, trees grow step by
+step, by small kernels and at two to four times the cost, to the same bits: a first fit need not
+wait. `Later(kernel).is_at_hand(...)` says whether a kernel can be called at once, and has it compiled
+into the cache where it cannot; a fit asks again every now and then, and goes on faster once it is
+there. What has been asked for is compiled also when the fit, or its process, has ended by then.
+
+    ENSEMBLE_GPU_COMPILE=now    kernels are compiled by the fit that needs them
+
+This is also what happens where there is one core, no folder to keep kernels in, or no Python that
+could be started a second time.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from numba import config
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may compile the same kernel
+    fcntl = None  # type: ignore[assignment]
+
+WHEN = "ENSEMBLE_GPU_COMPILE"
+NOW = "now"
+# How often the cache is looked into.
+SECONDS = 0.05
+# What the other process runs: it finds modules where this one does.
+PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
+    f"from {__name__} import compile_asked; compile_asked()"
+)
+
+# By who asked, for what.
+_PROCESSES: dict[tuple[int, str, Any], subprocess.Popen[bytes]] = {}
+
+
+class Later:
+    """A kernel that its callers can do without for a while; one object a fit."""
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel = kernel
+        self.here = False
+        self.looked = float("-inf")
+        self.looking = threading.Lock()
+
+    def is_at_hand(self, *arguments: Any) -> bool:
+        """Whether the kernel can be called without being compiled, or has to be compiled now.
+
+        Asked for one fit, whose arguments have the same types.
+        """
+        if self.here:
+            return True
+        if time.monotonic() - self.looked < SECONDS or not self.looking.acquire(blocking=False):
+            return False
+        try:
+            self.here = not _can_wait(self.kernel) or self._is_compiled(arguments)
+            self.looked = time.monotonic()
+        finally:
+            self.looking.release()
+        return self.here
+
+    def _is_compiled(self, arguments: tuple[Any, ...]) -> bool:
+        kernel = self.kernel
+        signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
+        if signature in kernel.overloads or kernel._cache.holds(signature, kernel.targetctx):
+            return True
+        return not _is_compiling(kernel, signature)
+
+
+def _can_wait(kernel: Any) -> bool:
+    """Whether another process could compile, and where this one would find the result."""
+    if os.environ.get(WHEN) == NOW or int(vars(config)["NUMBA_NUM_THREADS"]) < 2:
+        return False
+    # an embedded or frozen program would be started a second time
+    is_python = Path(sys.executable or "").name.lower().startswith("python")
+    return is_python and not hasattr(sys, "frozen") and hasattr(kernel._cache, "holds")
+
+
+def _is_compiling(kernel: Any, signature: Any) -> bool:
+    """Whether a process compiles the kernel; one is started, once."""
+    function = kernel.py_func
+    key = os.getpid(), function.__qualname__, signature
+    if key in _PROCESSES:
+        return _PROCESSES[key].poll() is None
+    environment = {**os.environ, WHEN: NOW}
+    if vars(config)["CACHE_DIR"]:
+        environment["NUMBA_CACHE_DIR"] = vars(config)["CACHE_DIR"]
+    request = pickle.dumps((function.__module__, function.__name__, signature))
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )  # fmt: skip
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(json.dumps([str(path) for path in sys.path]).encode() + b"\n" + request)
+    except OSError:  # no further process is allowed here, or it did not live to read
+        return False
+    _PROCESSES[key] = process
+    return True
+
+
+@atexit.register
+def _let_go() -> None:
+    """What still compiles goes on: Python need not warn of it."""
+    for process in _PROCESSES.values():
+        if process.poll() is None:
+            process.returncode = 0
+
+
+def compile_asked() -> None:
+    """What the other process does: the kernel that it is asked for, into the cache."""
+    module, name, signature = pickle.load(sys.stdin.buffer)
+    kernel = getattr(import_module(module), name)
+    with _alone(kernel._cache.cache_path):
+        kernel.compile(signature)
+
+
+@contextmanager
+def _alone(folder: str) -> Iterator[None]:
+    """Processes that would compile the same kernel wait for each other, and find it compiled."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
