@@ -13,6 +13,8 @@ from hypothesis import settings
 # Test processes share the cores already: threads of scikit-learn's OpenMP would wait for each
 # other. Before anything imports it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Which kernel runs must not depend on what another process has compiled so far.
+os.environ["ENSEMBLE_GPU_COMPILE"] = "now"
 
 from ensemble_gpu import use_engine
 from tests.libraries import Jax, Torch

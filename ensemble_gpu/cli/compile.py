@@ -228,6 +228,8 @@ def _load() -> None:
 def _begin() -> None:
     """A process that compiles says nothing of its own."""
     from ensemble_gpu.kernels.compiling import ANNOUNCER
+    from ensemble_gpu.kernels.later import compile_now
 
     _load()
+    compile_now()
     ANNOUNCER.announced = True

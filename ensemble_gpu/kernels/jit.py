@@ -101,7 +101,7 @@ class KernelCache(FunctionCache):
         return isinstance(self._impl.locator, _AmongTemporaryFiles)
 
     def holds(self, signature: Any, context: Any) -> bool:
-        """Whether the function is compiled for these types: the index is written before the file."""
+        """Whether it is compiled for these types; the index is written before the file."""
         context.refresh()
         index = self._cache_file._load_index()
         name = index.get(self._index_key(signature, context.codegen()))

@@ -1,10 +1,10 @@
 """Kernels that another process compiles while a fit goes on without them.
 
-The kernel that grows whole trees takes ten seconds to compile. Until it is there, trees grow step by
-step, by small kernels and at two to four times the cost, to the same bits: a first fit need not
-wait. `Later(kernel).is_at_hand(...)` says whether a kernel can be called at once, and has it compiled
-into the cache where it cannot; a fit asks again every now and then, and goes on faster once it is
-there. What has been asked for is compiled also when the fit, or its process, has ended by then.
+The kernel that grows whole trees takes ten seconds to compile. Until it is there, trees grow step
+by step in smaller kernels, at two to four times the cost and to the same bits: a first fit need not
+wait. `Later(kernel).is_at_hand(...)` says whether a kernel can be called at once; where it cannot,
+another process compiles it into the cache. A fit asks again every now and then, and goes on faster
+once it is there. What was asked for is finished also where the process that asked has ended.
 
     ENSEMBLE_GPU_COMPILE=now    kernels are compiled by the fit that needs them
 
@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,7 @@ try:
 except ImportError:  # Windows: two processes may compile the same kernel
     fcntl = None  # type: ignore[assignment]
 
-WHEN = "ENSEMBLE_GPU_COMPILE"
-NOW = "now"
+WHEN, NOW = "ENSEMBLE_GPU_COMPILE", "now"
 # How often the cache is looked into.
 SECONDS = 0.05
 # What the other process runs: it finds modules where this one does.
@@ -44,7 +43,6 @@ PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
     f"from {__name__} import compile_asked; compile_asked()"
 )
-
 # By who asked, for what.
 _PROCESSES: dict[tuple[int, str, Any], subprocess.Popen[bytes]] = {}
 
@@ -59,9 +57,9 @@ class Later:
         self.looking = threading.Lock()
 
     def is_at_hand(self, *arguments: Any) -> bool:
-        """Whether the kernel can be called without being compiled, or has to be compiled now.
+        """Whether the kernel need not be compiled for these arguments, or has to be by the caller.
 
-        Asked for one fit, whose arguments have the same types.
+        All arguments that a fit asks about have the same types.
         """
         if self.here:
             return True
@@ -82,25 +80,33 @@ class Later:
         return not _is_compiling(kernel, signature)
 
 
+def compile_now() -> None:
+    """From here on nothing is left to another process: what is timed has all its kernels."""
+    os.environ.setdefault(WHEN, NOW)
+
+
 def _can_wait(kernel: Any) -> bool:
     """Whether another process could compile, and where this one would find the result."""
     if os.environ.get(WHEN) == NOW or int(vars(config)["NUMBA_NUM_THREADS"]) < 2:
         return False
-    # an embedded or frozen program would be started a second time
+    # of an embedded or frozen Python this would be a program of its own
     is_python = Path(sys.executable or "").name.lower().startswith("python")
     return is_python and not hasattr(sys, "frozen") and hasattr(kernel._cache, "holds")
 
 
 def _is_compiling(kernel: Any, signature: Any) -> bool:
-    """Whether a process compiles the kernel; one is started, once."""
+    """Whether a process compiles kernels of this folder; one is started for this kernel, once."""
     function = kernel.py_func
     key = os.getpid(), function.__qualname__, signature
     if key in _PROCESSES:
         return _PROCESSES[key].poll() is None
+    with _locked(kernel._cache.cache_path, waits=False) as free:
+        if not free:
+            return True
     environment = {**os.environ, WHEN: NOW}
     if vars(config)["CACHE_DIR"]:
         environment["NUMBA_CACHE_DIR"] = vars(config)["CACHE_DIR"]
-    request = pickle.dumps((function.__module__, function.__name__, signature))
+    asked = pickle.dumps((function.__module__, function.__name__, signature))
     try:
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -109,7 +115,7 @@ def _is_compiling(kernel: Any, signature: Any) -> bool:
         )  # fmt: skip
         assert process.stdin is not None
         with process.stdin as pipe:
-            pipe.write(json.dumps([str(path) for path in sys.path]).encode() + b"\n" + request)
+            pipe.write(json.dumps([str(path) for path in sys.path]).encode() + b"\n" + asked)
     except OSError:  # no further process is allowed here, or it did not live to read
         return False
     _PROCESSES[key] = process
@@ -118,31 +124,37 @@ def _is_compiling(kernel: Any, signature: Any) -> bool:
 
 @atexit.register
 def _let_go() -> None:
-    """What still compiles goes on: Python need not warn of it."""
+    """Processes that still compile go on: Python need not warn of them."""
     for process in _PROCESSES.values():
         if process.poll() is None:
             process.returncode = 0
 
 
 def compile_asked() -> None:
-    """What the other process does: the kernel that it is asked for, into the cache."""
+    """What the other process does: compile what it is asked for, into the cache."""
     module, name, signature = pickle.load(sys.stdin.buffer)
     kernel = getattr(import_module(module), name)
-    with _alone(kernel._cache.cache_path):
+    with _locked(kernel._cache.cache_path, waits=True):
         kernel.compile(signature)
 
 
 @contextmanager
-def _alone(folder: str) -> Iterator[None]:
-    """Processes that would compile the same kernel wait for each other, and find it compiled."""
+def _locked(folder: str, waits: bool) -> Iterator[bool]:
+    """Processes that compile take turns: who comes second finds what the first has compiled.
+
+    Whether the lock is held; where there are no locks it always is.
+    """
     Path(folder).mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
-        return
-    held = os.open(folder, os.O_RDONLY)
+    held, got = os.open(folder, os.O_RDONLY) if fcntl else -1, True
     try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(held, fcntl.LOCK_EX)
-        yield
+        if fcntl:
+            fcntl.flock(held, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+    except BlockingIOError:
+        got = False
+    except OSError:  # a file system without locks
+        pass
+    try:
+        yield got
     finally:
-        os.close(held)
+        if held >= 0:
+            os.close(held)

@@ -31,7 +31,7 @@ FULL = 256
 FAR, AHEAD = 6, 24
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _add_word(cells, width, first, lanes, bits, word, d):
     """cells[lane, code] += d for the codes of one word, `bits` wide each, from lane `first` on.
 
@@ -64,7 +64,7 @@ def add_rows(words, lanes, start, stop, q, sums):
             _add_word(cells, width, 0, 8, 8, words[i, 0], np.int64(q[i]))
 
 
-@inner(inline="always")
+@inner(forceinline=True)
 def _add_each(words, lanes, index, later, difference, width, cells, fetches):
     """`add_listed`; if it `fetches`, a constant, rows that come later are sent for meanwhile."""
     n = index.shape[0]
