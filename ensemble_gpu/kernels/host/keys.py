@@ -17,15 +17,20 @@ FEW = 32  # rows of a bucket that are sorted one by one
 
 @kernel
 def mix_in(keys, x):
-    """Rows in blocks, so that their chains of multiplications run side by side."""
+    """Rows in blocks, so that their chains of multiplications run side by side, as vectors."""
     n_rows, n_columns = x.shape
+    values = np.empty(BLOCK)
+    bits = values.view(np.uint64)
     for start in range(0, n_rows, BLOCK):
+        n = min(BLOCK, n_rows - start)
+        own = keys[start : start + n]
         for f in range(n_columns):
-            for i in range(start, min(start + BLOCK, n_rows)):
-                value = np.float64(x[i, f])
-                digest = value.view(np.uint64) if abs(value) >= SMALLEST else np.uint64(0)
-                digest = digest if value == value else MISSING
-                keys[i] = mix((keys[i] + STEP) ^ digest)
+            for i in range(n):
+                values[i] = x[start + i, f]
+            for i in range(n):
+                digest = bits[i] if abs(values[i]) >= SMALLEST else np.uint64(0)
+                digest = digest if values[i] == values[i] else MISSING
+                own[i] = mix((own[i] + STEP) ^ digest)
 
 
 @kernel

@@ -16,7 +16,10 @@ def expected(F, sign, w, s):
     e = np.exp(-np.abs(v))
     wrong = np.where(v > 0, e, 1.0) / (1.0 + e)
     loss = np.minimum(np.logaddexp(0.0, -v), LARGEST_LOSS)
-    sums = w * loss, -w * m * wrong, w * m**2 * e / (1.0 + e) ** 2, w * m
+    both, turn = e / (1.0 + e) ** 2, 2.0 * wrong - 1.0
+    l1, l2, l3 = -w * m * wrong, w * m**2 * both, w * m**3 * both * turn
+    l4 = w * m**4 * both * (turn**2 - 2.0 * both)
+    sums = w * loss, l1, l2, l3, l4, w * m
     return [a.sum() for a in sums]
 
 
