@@ -43,12 +43,18 @@ PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
     f"from {__name__} import compile_asked; compile_asked()"
 )
+# What has been asked for once.
+_MISSED: set[tuple[Any, Any]] = set()
 # By who asked, for what.
 _PROCESSES: dict[tuple[int, str, Any], subprocess.Popen[bytes]] = {}
 
 
 class Later:
-    """A kernel that its callers can do without for a while; one object a fit."""
+    """A kernel that its callers can do without for a while; one object a fit.
+
+    Who misses it first goes on compiling what it needs instead; the process is started for who asks
+    next, so that the two do not disturb each other.
+    """
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel
@@ -77,6 +83,10 @@ class Later:
         signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
         if signature in kernel.overloads or kernel._cache.holds(signature, kernel.targetctx):
             return True
+        missed = kernel.py_func, signature
+        if missed not in _MISSED:
+            _MISSED.add(missed)
+            return False
         return not _is_compiling(kernel, signature)
 
 
