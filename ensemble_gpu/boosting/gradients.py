@@ -23,7 +23,7 @@ import numpy as np
 
 from ensemble_gpu.boosting.integers import Fine, Packed, format_for, unit_of
 from ensemble_gpu.boosting.problem import Problem, Sampling
-from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass, LossPass
 from ensemble_gpu.kernels.protocol import Engine
 from ensemble_gpu.learners.protocol import Leaves, LookedUp
 
@@ -56,8 +56,12 @@ class Gradients:
         self.round = 0
         self.units = 0.0, 0.0
         self.heaviest: float | None = None
+        self.shares: Any = None  # weights of the rows, the heaviest is 1; None: all are
+        self.total_share = float(n_everywhere)
         if problem.weights is not None:
             self.heaviest = engine.team.largest(float(xp.max(problem.weights)))[0]
+            self.shares = problem.weights / self.heaviest
+            self.total_share = engine.team.fsum(np.array([float(xp.sum(self.shares))]))
         self.zero = where.full(0.0)
         self.present = _present(problem.weights, xp)
         self.present_rows = None if self.present is None else xp.nonzero(self.present)[0]
@@ -244,25 +248,30 @@ class Gradients:
     def moved(self, leaves: Leaves, values: np.ndarray) -> tuple[Any, float]:
         """F + values of the leaves, and the mean loss there; F itself stays where it is."""
         self.settle()
-        problem, xp = self.problem, self.engine.where.xp
+        problem, xp, team = self.problem, self.engine.where.xp, self.engine.team
         spare = xp.empty_like(self.F) if self.spare is None else self.spare
         self.spare = None
+        if isinstance(leaves, LookedUp) and not problem.joint:
+            move = leaves.lookup(values)
+            sums = self.engine.loss_pass(
+                LossPass(problem.loss, problem.y, self.F, spare, move, self.shares)
+            )
+            if sums is not None:
+                return spare, team.fsum(sums) / self.total_share
 
-        def look(rows: slice) -> tuple[Any, float, float]:
+        def look(rows: slice) -> tuple[Any, float]:
             place = spare[:, rows]
             F = leaves.moved(self.F[:, rows], rows, values, place)
             moved = self._stored(spare, rows, F, place)
             value = problem.loss.value(problem.y[..., rows], problem.argument(F))
             if value.ndim > 1:
                 value = xp.sum(value, axis=0)
-            if problem.weights is None:
-                return moved, float(xp.sum(value)), float(value.shape[0])
-            weights = problem.weights[rows] / self.heaviest
-            return moved, float(xp.sum(value * weights)), float(xp.sum(weights))
+            if self.shares is not None:
+                value = value * self.shares[rows]
+            return moved, float(xp.sum(value))
 
-        moved, values_, weights_ = zip(*self.by_block(look), strict=True)
-        team = self.engine.team
-        return moved[0], team.fsum(np.array(values_)) / team.fsum(np.array(weights_))
+        moved, sums_of_blocks = zip(*self.by_block(look), strict=True)
+        return moved[0], team.fsum(np.array(sums_of_blocks)) / self.total_share
 
     def adopt(self, F: Any) -> None:
         """F from `moved` in place of the old one, whose memory serves the next `moved`."""

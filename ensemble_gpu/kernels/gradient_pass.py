@@ -1,4 +1,4 @@
-"""A round of gradient boosting in one pass over the rows."""
+"""A round of gradient boosting in one pass over the rows, and a look at what it leads to."""
 
 from __future__ import annotations
 
@@ -33,3 +33,20 @@ class GradientPass:
     weights: Any | None = None
     taken: Any | None = None
     move: tuple[Any, np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class LossPass:
+    """The loss after a round that is not followed yet.
+
+    With out[k, i] = F[k, i] + table[k, index[i]] (`move` = (index, table)) it is the sum over rows
+    and outputs of w_i l(y, out). `out` is written to; `y` and `weights` as of `GradientPass`, but
+    no output shares its target with others.
+    """
+
+    loss: Any
+    y: Any
+    F: Any
+    out: Any
+    move: tuple[Any, np.ndarray]
+    weights: Any | None = None

@@ -25,7 +25,7 @@ import numpy as np
 
 from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.kernels.fixedpoint import quantum_bits
-from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass, LossPass
 from ensemble_gpu.kernels.queries import PairWeights
 from ensemble_gpu.kernels.residuals import Ruler, Slots
 from ensemble_gpu.kernels.stump_rounds import StumpRounds
@@ -402,6 +402,10 @@ class Engine(TreeEngine, Protocol):
         Units in which these have more than PACK_BITS bits leave some rows unpacked. None, and
         nothing is done: the engine has no kernel for it.
         """
+        ...
+
+    def loss_pass(self, work: LossPass) -> np.ndarray | None:
+        """Parts of the sum, which do not depend on threads; None as of `gradient_pass`."""
         ...
 
     def ordered_weights(

@@ -41,7 +41,7 @@ class Facts:
     straight: bool = False  # made of straight lines: the gradient changes at kinks alone
     has_leaf_step: bool = False  # whether a leaf's best step can be found (boosting/leaf_steps.py)
     by_row: bool = True  # whether a row's derivatives depend on that row alone
-    kernel: str | None = None  # engines may have compiled derivatives under this name,
+    kernel: str | None = None  # engines may have compiled l and derivatives under this name,
     parameter: float = 0.0  # with this parameter
 
 
@@ -57,9 +57,10 @@ class Loss(Facts):
     exp: Callable[[Any], Any] = field(default=array_exp, repr=False, compare=False)
 
     def __init_subclass__(cls) -> None:
-        """Derivatives of a subclass are its own: they do not inherit a kernel."""
+        """Values and derivatives of a subclass are its own: they do not inherit a kernel."""
         super().__init_subclass__()
-        if {"derivatives", "gradient", "hessian"} & set(vars(cls)) and "kernel" not in vars(cls):
+        own = {"value", "derivatives", "gradient", "hessian"} & set(vars(cls))
+        if own and "kernel" not in vars(cls):
             cls.kernel = None
 
     def value(self, y: Any, F: Any) -> Any:

@@ -16,6 +16,7 @@ from ensemble_gpu.kernels.cpu.losses import (
     SHIFT_BITS,
     differentiate,
     differentiate_jointly,
+    evaluate,
     space,
 )
 from ensemble_gpu.kernels.cpu.sharing import LINE, share
@@ -167,4 +168,48 @@ def joint_gradient_pass(crew, flat, y, F, index, table, part, units, digits, pac
     share(
         crew, F.shape[1], _pass_joint_rows,
         (flat, y, F, index, table, part, units, digits, packed, tops),
+    )  # fmt: skip
+
+
+@inner
+def _total(n, x):
+    """The sum of the first n numbers of a block, by halves: an order that is vectorised."""
+    for i in range(n, BLOCK):
+        x[i] = 0.0
+    half = BLOCK // 2
+    while half > 0:
+        for i in range(half):
+            x[i] += x[half + i]
+        half //= 2
+    return x[0]
+
+
+@inner
+def _look_at_blocks(worker, first, last, loss, y, F, index, table, weights, digits, out, sums):
+    kind, parameters = loss
+    value, work = np.empty(BLOCK), space()
+    for block in range(first, last):
+        a, b = block * BLOCK, min((block + 1) * BLOCK, F.shape[1])
+        sums[block] = 0.0
+        for k in range(F.shape[0]):
+            own = out[k, a:b]
+            for i in range(b - a):
+                own[i] = F[k, a + i] + table[k, index[a + i]]
+            target = y[min(k, y.shape[0] - 1), a:b]
+            evaluate(kind, parameters[k], b - a, target, own, digits, work, value)
+            if weights.shape[0] > 0:
+                for i in range(b - a):
+                    value[i] *= weights[a + i]
+            sums[block] += _total(b - a, value)
+
+
+@kernel
+def loss_pass(crew, loss, y, F, index, table, weights, digits, out, sums):
+    """`LossPass`: F moves to `out`, and sums[block] = sum of w l(y, out) over the rows of a block.
+
+    loss = (kind, parameters[output, 2]).
+    """
+    share(
+        crew, sums.shape[0], _look_at_blocks,
+        (loss, y, F, index, table, weights, digits, out, sums),
     )  # fmt: skip

@@ -43,7 +43,7 @@ from ensemble_gpu.kernels.cpu.trees.shapley import shapley_values
 from ensemble_gpu.kernels.cpu.trees.whole import grow_whole
 from ensemble_gpu.kernels.cpu.trees.whole_grower import grower_for
 from ensemble_gpu.kernels.cpu.weights import ClassSums, CpuHistograms
-from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass, LossPass
 from ensemble_gpu.kernels.later import Later
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
@@ -249,6 +249,22 @@ class CpuEngine:
             run.call(descent.gradient_pass, kind, y, F, *settings, tops)
         top_g, top_h = tops[:, :2].max(axis=0).view(np.float64).tolist()
         return top_g, top_h
+
+    def loss_pass(self, work: LossPass) -> np.ndarray | None:
+        loss, F = work.loss, work.F
+        if loss.kernel not in losses.KINDS:
+            return None
+        y = work.y if work.y.ndim == 2 else work.y[None, :]
+        kind = losses.KINDS[loss.kernel], losses.parameters_of(loss, len(F))
+        weights = np.zeros(0) if work.weights is None else work.weights
+        sums = np.empty(-(-F.shape[1] // losses.BLOCK))
+        run = self.run.limited_to(F.size, PASS_PER_THREAD)
+        index, table = work.move
+        run.call(
+            descent.loss_pass, kind, y, F, index, np.ascontiguousarray(table), weights,
+            fixedpoint.tables(), work.out, sums,
+        )  # fmt: skip
+        return sums
 
     def ordered_weights(
         self, weights: PairWeights, codes: Codes, has_missing: np.ndarray

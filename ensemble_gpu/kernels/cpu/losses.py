@@ -1,4 +1,4 @@
-"""exp and derivatives of losses, a block of rows at a time.
+"""exp, derivatives and values of losses, a block of rows at a time.
 
 The same operations in the same order as kernels/exponential.py and losses/*.py, hence the same
 bits; losses without a kernel run as they are written there, by array calls. Loops are over arrays
@@ -13,6 +13,7 @@ import numpy as np
 
 from ensemble_gpu.kernels.exponential import LARGEST, PER_LN2, REST
 from ensemble_gpu.kernels.fixedpoint import DIGIT_BITS, DIGIT_MASK, FRACTION_BITS
+from ensemble_gpu.kernels.host.logistic import log_one_and
 from ensemble_gpu.kernels.jit import inner, kernel
 
 # Rows of a block: its arrays and the tables of exp stay in the first-level cache.
@@ -159,6 +160,37 @@ def differentiate(kind, parameters, n, y, F, digits, work, g, h):
         _huber(n, y, F, parameter, g, h)
     else:
         _either_side(n, y, F, parameter, parameters[1], g, h)
+
+
+@inner
+def evaluate(kind, parameters, n, y, F, digits, work, value):
+    """l(y, F) of n rows; `parameters` as of `parameters_of`, of one output."""
+    x, parameter = work.x, parameters[0]
+    if kind == LOGISTIC:
+        for i in range(n):
+            x[i] = -abs(y[i] * F[i])
+        exp_block(n, x, digits, work, value)
+        for i in range(n):
+            value[i] = max(-y[i] * F[i], 0.0) + log_one_and(value[i])
+    elif kind in (EXPONENTIAL, POISSON):
+        for i in range(n):
+            x[i] = min(F[i] if kind == POISSON else -y[i] * F[i], parameter)
+        exp_block(n, x, digits, work, value)
+        if kind == POISSON:
+            for i in range(n):
+                value[i] -= y[i] * F[i]
+    elif kind == SQUARED:
+        for i in range(n):
+            value[i] = (F[i] - y[i]) * (F[i] - y[i])
+    elif kind == HUBER:
+        for i in range(n):
+            r = abs(F[i] - y[i])
+            cut = min(r, parameter)
+            value[i] = cut * (r - 0.5 * cut)
+    else:
+        for i in range(n):
+            r = F[i] - y[i]
+            value[i] = max(parameter * r, parameters[1] * r)
 
 
 @inner

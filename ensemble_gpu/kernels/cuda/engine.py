@@ -59,7 +59,7 @@ from ensemble_gpu.kernels.cuda.trees.grower import CudaGrower
 from ensemble_gpu.kernels.cuda.trees.rows import sums_by
 from ensemble_gpu.kernels.cuda.trees.shapley import shapley_values
 from ensemble_gpu.kernels.edges import SAMPLE_ROWS
-from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass, LossPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
@@ -245,6 +245,9 @@ class CudaEngine:
         return loss.derivatives(y, F)
 
     def gradient_pass(self, work: GradientPass) -> None:
+        return None
+
+    def loss_pass(self, work: LossPass) -> None:
         return None
 
     def ordered_weights(

@@ -60,7 +60,7 @@ def _exp(n, v, e, power, bits):
 
 
 @inner(inline="always")
-def _log_one_and(e):
+def log_one_and(e):
     """ln(1 + e), 0 <= e <= 1: 2 (t + t^3 / 3 + t^5 / 5 + ...), t = e / (2 + e) <= 1 / 3."""
     t = e / (2.0 + e)
     z = t * t
@@ -128,7 +128,7 @@ def log_loss_and_slopes(F, sign, shares, share, s):
             loss[i] += power[i]
         if shares.shape[0] > 0:
             for i in range(n):
-                power[i] = _log_one_and(e[i]) * w[i]
+                power[i] = log_one_and(e[i]) * w[i]
             for i in range(n):
                 loss[i] += power[i]
         else:

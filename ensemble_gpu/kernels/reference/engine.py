@@ -15,7 +15,7 @@ from ensemble_gpu.arrays.namespace import Where
 from ensemble_gpu.arrays.sparse import is_sparse
 from ensemble_gpu.kernels import exponential
 from ensemble_gpu.kernels.edges import cut_positions, sample_positions
-from ensemble_gpu.kernels.gradient_pass import GradientPass
+from ensemble_gpu.kernels.gradient_pass import GradientPass, LossPass
 from ensemble_gpu.kernels.joined_codes import JoinedCodes
 from ensemble_gpu.kernels.path_shares import PathShares
 from ensemble_gpu.kernels.protocol import (
@@ -219,6 +219,9 @@ class ReferenceEngine:
         return loss.derivatives(y, F)
 
     def gradient_pass(self, work: GradientPass) -> None:
+        return None
+
+    def loss_pass(self, work: LossPass) -> None:
         return None
 
     def ordered_weights(
