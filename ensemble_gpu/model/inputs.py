@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ensemble_gpu.arrays.devices import to_workplace
-from ensemble_gpu.arrays.namespace import Where, is_array, locate
+from ensemble_gpu.arrays.namespace import NUMPY, Where, is_array, locate
 from ensemble_gpu.arrays.plain import unmasked, widened
 from ensemble_gpu.arrays.sparse import canonical, in_blocks, is_sparse
 
@@ -15,6 +15,8 @@ from ensemble_gpu.arrays.sparse import canonical, in_blocks, is_sparse
 def rows_at_work(X: Any, n_features: int) -> tuple[Any, Where, Where]:
     """X checked and moved to where it is worked on; where it came from, and where it is now."""
     X = rows_of(X, n_features)
+    if type(X) is np.ndarray and X.dtype.char in "fd":  # one row costs little more than this
+        return X, NUMPY, NUMPY
     source, X = locate(X), to_workplace(X)
     return X, source, locate(X)
 

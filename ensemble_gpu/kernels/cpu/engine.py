@@ -86,8 +86,8 @@ class CpuEngine:
     def __init__(self, n_jobs: int | None = None) -> None:
         self.run = Run.of(n_jobs)
         self._pace: Pace | None = None
-        self._tree_pace = Pace()
-        self._whole = Later(grow_whole)
+        self._tree_pace: Pace | None = None
+        self._whole: Later | None = None
         self._workers: tuple[int, ThreadPoolExecutor] | None = None  # of which process
 
     @property
@@ -346,6 +346,9 @@ class CpuEngine:
         return list(self._workers[1].map(function, items))
 
     def grower(self, codes: Codes, sample: Sample, rule: SplitRule) -> CpuGrower:
+        # made when it is asked for: a prediction of one row makes an engine as well
+        self._tree_pace = self._tree_pace or Pace()
+        self._whole = self._whole or Later(grow_whole)
         return grower_for(codes, sample, rule, self.run, self._tree_pace, self._map, self._whole)
 
     def moments(self, packed: np.ndarray) -> np.ndarray:

@@ -145,7 +145,7 @@ def _make(forest: PackedForest, narrow: bool) -> Compact:
 
 def compact(forest: PackedForest, dtype: np.dtype) -> Compact:
     """The forest for columns of float32 or float64; made once, then kept with the forest."""
-    narrow = dtype == np.float32
+    narrow = dtype.char == "f"
     kept = forest.layouts
     if narrow not in kept:
         kept[narrow] = _make(forest, narrow)
@@ -343,10 +343,13 @@ def evaluate_few(X, by_column, forest, out):
 
 def _contiguous(X: np.ndarray) -> tuple[np.ndarray, bool]:
     """X or its transpose, whichever lies row after row in memory, and whether it is the latter."""
-    if X.dtype not in (np.float32, np.float64):
+    if X.dtype.char not in "fd":  # neither float32 nor float64
         X = X.astype(np.float64)
-    by_column = X.flags.f_contiguous and not X.flags.c_contiguous
-    X = X.T if by_column else np.ascontiguousarray(X)
+    flags = X.flags
+    by_rows, by_column = flags.c_contiguous, False
+    if not by_rows:
+        by_column = flags.f_contiguous
+        X = X.T if by_column else np.ascontiguousarray(X)
     X.flags.writeable = False
     return X, by_column
 
