@@ -63,11 +63,20 @@ def _is_view(type_: Any) -> bool:
 
 
 def _results(function: Any) -> Iterator[Any]:
-    """Types of what calls and operators make; tuples with names are made of what is there."""
+    """Types of what calls and operators make; tuples with names are made of what is there.
+
+    So are views. Items at the places in an array are a new one, and to assign an array to items may
+    take a copy of it.
+    """
     for made, signature in function.calltypes.items():
-        if signature is None or not isinstance(made, ir.Expr):
+        if signature is None:
+            continue
+        if isinstance(made, ir.SetItem | ir.StaticSetItem):
+            yield signature.args[-1]
+        if not isinstance(made, ir.Expr):
             continue
         if made.op in ("getitem", "static_getitem"):
+            yield signature.args[-1]
             continue
         called = function.typemap[made.func.name] if made.op == "call" else None
         if not isinstance(called, types.NamedTupleClass) and not _is_view(called):

@@ -103,7 +103,10 @@ class KernelCache(FunctionCache):
     def holds(self, signature: Any, context: Any) -> bool:
         """Whether it is compiled for these types; the index is written before the file."""
         context.refresh()
-        index = self._cache_file._load_index()
+        try:
+            index = self._cache_file._load_index()
+        except OSError:  # Windows: another process is replacing it
+            return False
         name = index.get(self._index_key(signature, context.codegen()))
         return name is not None and Path(self.cache_path, name).exists()
 

@@ -15,7 +15,6 @@ could be started a second time.
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import pickle
 import subprocess
@@ -36,17 +35,16 @@ except ImportError:  # Windows: two processes may compile the same kernel
     fcntl = None  # type: ignore[assignment]
 
 WHEN, NOW = "ENSEMBLE_GPU_COMPILE", "now"
-# How often the cache is looked into.
-SECONDS = 0.05
-# What the other process runs: it finds modules where this one does.
+# How often the cache is looked into, and after how long a fit compiles what nobody else has.
+SECONDS, PATIENCE_SECONDS = 0.05, 120.0
+# What the other process runs: it finds modules where this one does. Before that it imports nothing.
 PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
-    f"from {__name__} import compile_asked; compile_asked()"
+    f"import sys; sys.path[:] = {{path!r}}; from {__name__} import compile_asked; compile_asked()"
 )
-# What has been asked for once.
-_MISSED: set[tuple[Any, Any]] = set()
-# By who asked, for what.
+# When something was first missed; who compiles it, by who asked.
+_MISSED: dict[tuple[Any, Any], float] = {}
 _PROCESSES: dict[tuple[int, str, Any], subprocess.Popen[bytes]] = {}
+_LOOKING = threading.Lock()
 
 
 class Later:
@@ -60,7 +58,11 @@ class Later:
         self.kernel = kernel
         self.here = False
         self.looked = float("-inf")
-        self.looking = threading.Lock()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether it is not worth asking again already."""
+        return not self.here and time.monotonic() - self.looked < SECONDS
 
     def is_at_hand(self, *arguments: Any) -> bool:
         """Whether the kernel need not be compiled for these arguments, or has to be by the caller.
@@ -69,13 +71,13 @@ class Later:
         """
         if self.here:
             return True
-        if time.monotonic() - self.looked < SECONDS or not self.looking.acquire(blocking=False):
+        if self.is_awaited or not _LOOKING.acquire(blocking=False):
             return False
         try:
             self.here = not _can_wait(self.kernel) or self._is_compiled(arguments)
             self.looked = time.monotonic()
         finally:
-            self.looking.release()
+            _LOOKING.release()
         return self.here
 
     def _is_compiled(self, arguments: tuple[Any, ...]) -> bool:
@@ -83,16 +85,16 @@ class Later:
         signature = tuple(kernel.typeof_pyval(argument) for argument in arguments)
         if signature in kernel.overloads or kernel._cache.holds(signature, kernel.targetctx):
             return True
-        missed = kernel.py_func, signature
+        missed, now = (kernel.py_func, signature), time.monotonic()
         if missed not in _MISSED:
-            _MISSED.add(missed)
+            _MISSED[missed] = now
             return False
-        return not _is_compiling(kernel, signature)
+        return now - _MISSED[missed] > PATIENCE_SECONDS or not _is_compiling(kernel, signature)
 
 
 def compile_now() -> None:
     """From here on nothing is left to another process: what is timed has all its kernels."""
-    os.environ.setdefault(WHEN, NOW)
+    os.environ[WHEN] = NOW
 
 
 def _can_wait(kernel: Any) -> bool:
@@ -110,25 +112,25 @@ def _is_compiling(kernel: Any, signature: Any) -> bool:
     key = os.getpid(), function.__qualname__, signature
     if key in _PROCESSES:
         return _PROCESSES[key].poll() is None
-    with _locked(kernel._cache.cache_path, waits=False) as free:
-        if not free:
-            return True
     environment = {**os.environ, WHEN: NOW}
     if vars(config)["CACHE_DIR"]:
         environment["NUMBA_CACHE_DIR"] = vars(config)["CACHE_DIR"]
-    asked = pickle.dumps((function.__module__, function.__name__, signature))
+    program = PROGRAM.format(path=[str(path) for path in sys.path])
+    isolated = ["-I"] if sys.flags.isolated else []
     try:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env=environment, start_new_session=True,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        with _locked(kernel._cache.cache_path, waits=False) as free:
+            if not free:
+                return True
+        process = _PROCESSES[key] = subprocess.Popen(
+            [sys.executable, *isolated, "-c", program], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+            start_new_session=True, creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )  # fmt: skip
         assert process.stdin is not None
         with process.stdin as pipe:
-            pipe.write(json.dumps([str(path) for path in sys.path]).encode() + b"\n" + asked)
+            pipe.write(pickle.dumps((function.__module__, function.__name__, signature)))
     except OSError:  # no further process is allowed here, or it did not live to read
         return False
-    _PROCESSES[key] = process
     return True
 
 
@@ -138,6 +140,16 @@ def _let_go() -> None:
     for process in _PROCESSES.values():
         if process.poll() is None:
             process.returncode = 0
+
+
+def _look_afresh() -> None:
+    """A forked process has none of its parent's threads: nobody would release their lock."""
+    global _LOOKING
+    _LOOKING = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_look_afresh)
 
 
 def compile_asked() -> None:

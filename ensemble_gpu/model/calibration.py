@@ -37,7 +37,7 @@ LEAST, MOST = 2.0**-20, 2.0**20
 MOST_STEPS = 60
 LARGE = 1e70  # outputs whose fourth powers are floats
 TOLERANCE = 1e-4  # of the last step: the error left is about its square
-SMALL_STEP = 1e-2  # of one with fourth derivatives: the error of the loss is its fifth power / 20
+SMALL_STEP = 7e-3  # of one with fourth derivatives: the error of the loss is its fifth power / 20
 
 # l' at a scale and the step that leads to its root.
 Slopes = Callable[[float], tuple[float, float]]
@@ -87,7 +87,8 @@ class WatchedLoss:
 
         l + l1 d + l2 d^2 / 2 + l3 d^3 / 6 + l4 d^4 / 24,    l1 + l2 d + l3 d^2 / 2 + l4 d^3 / 6 = 0
 
-    with the derivatives l1 to l4, to a part in 10^11: mostly one pass over the rows is enough.
+    with the derivatives l1 to l4. Mostly one pass over the rows is enough, and the loss is exact to
+    about a part in 10^9.
     """
 
     def __init__(self, index: Any, weights: Any | None, link: str, where: Where) -> None:
@@ -171,12 +172,13 @@ def _root(slopes: Slopes, start: float = 0.0, tolerance: float = TOLERANCE) -> f
         if high == 0.0:
             return 0.0
         new = s + step
+        if abs(step) <= tolerance * new:  # whatever the bracket says: l' is 0 to the last digits
+            return new
         if not low < new < high:
             new = 0.5 * (low + high) if high < np.inf else max(1.0, 2.0 * low)
-        done = abs(new - s) <= tolerance * new
-        s = new
-        if done or low == high:
+        if new == s:
             break
+        s = new
     return s
 
 

@@ -235,6 +235,19 @@ def test_a_metric_sees_probabilities_at_the_best_scale_of_the_round():
     np.testing.assert_allclose(watched, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("n", [3, 50, 400])
+def test_a_loss_that_is_watched_again_and_again_is_the_same(n):
+    """The search begins at the root, and must not leave it."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        index = rng.integers(0, 2, n) if seed else np.arange(n) % 2
+        sizes = rng.choice([1.0, 0.5, 2.0, -0.25], n, p=[0.6, 0.2, 0.1, 0.1]) if seed else 1.0
+        F = ((2.0 * index - 1.0) * sizes)[:, None]
+        watched = CalibratedLoss("margins", NUMPY).watched(index, None)
+        expected = calibrated_log_loss(F, index, None, "margins", NUMPY)
+        assert [watched(F) for _ in range(6)] == [pytest.approx(expected, rel=1e-9)] * 6
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_watched_loss_is_the_loss_at_the_best_scale_whatever_was_watched_before(

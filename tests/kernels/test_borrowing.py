@@ -49,6 +49,22 @@ def _made(pair):
 
 
 @inner
+def _picked(pair):
+    return pair.first[pair.second[:2].astype(np.int64)][0]
+
+
+@inner
+def _at_places(values, places):
+    return values[places][0]
+
+
+@inner
+def _moved(values):
+    values[1:4] = values[0:3]
+    return values[3]
+
+
+@inner
 def _chosen(pair, swaps):
     if swaps:
         pair = _swapped(pair)
@@ -75,7 +91,8 @@ def code_of(function, *arguments):
     ("function", "arguments", "counts"),
     [
         (_add, (PAIR,), False), (_swapped_sum, (PAIR,), False), (_swapped, (PAIR,), True),
-        (_made, (PAIR,), True), (_chosen, (PAIR, True), True),
+        (_made, (PAIR,), True), (_chosen, (PAIR, True), True), (_picked, (PAIR,), True),
+        (_at_places, (np.ones(3), np.arange(2)), True), (_moved, (np.ones(4),), True),
     ],
 )  # fmt: skip
 def test_references_are_counted_where_arrays_are_made_or_returned(function, arguments, counts):

@@ -117,7 +117,7 @@ def waiting(monkeypatch):
     monkeypatch.delenv(WHEN)
     monkeypatch.setattr(later, "_can_wait", lambda kernel: True)
     monkeypatch.setattr(later, "_PROCESSES", {})
-    monkeypatch.setattr(later, "_MISSED", set())
+    monkeypatch.setattr(later, "_MISSED", {})
     monkeypatch.setattr(later, "SECONDS", 0.0)
     monkeypatch.setattr(later.subprocess, "Popen", Process)
     asked, arguments = Later(drawn), (ALONE, BOUNDS, BOUNDS, 1j, 1j, BOUNDS)
@@ -160,6 +160,27 @@ def test_nobody_is_asked_while_another_process_compiles_in_the_same_folder(waiti
         assert not started
     assert not asked.is_at_hand(*arguments)
     assert len(started) == 1
+
+
+def test_nobody_is_waited_for_without_end(waiting, monkeypatch):
+    asked, arguments, _ = waiting
+    assert not asked.is_at_hand(*arguments)
+    monkeypatch.setattr(later, "PATIENCE_SECONDS", -1.0)
+    assert asked.is_at_hand(*arguments)
+
+
+@pytest.mark.slow
+def test_the_other_process_imports_nothing_from_where_it_happens_to_start(tmp_path):
+    cache, here = tmp_path / "cache", tmp_path / "here"
+    cache.mkdir()
+    here.mkdir()
+    for name in ("json", "pickle", "atexit"):
+        (here / f"{name}.py").write_text("raise SystemExit(3)")
+    code = "import os, sys\nsys.path[:] = [p for p in sys.path if p]\n" + ASK.format(
+        then=f"{WAIT}"
+    ).replace("print(asked", f"os.chdir({str(here)!r})\nprint(asked", 1)
+    told = run(code, cache, NUMBA_NUM_THREADS="2")
+    assert told[2] == "0 True"
 
 
 def test_the_cache_is_looked_into_now_and_then(waiting, monkeypatch):

@@ -83,6 +83,8 @@ class WholeGrower(CpuGrower):
     def grow_whole(
         self, limits: Any, rounding: float, root: NodeArrays
     ) -> tuple[NodeArrays, np.ndarray | None] | None:
+        if len(self.order) <= STEPWISE_ROWS and self.later.is_awaited:
+            return None
         if self.packed and self.count is None:
             self._unpack()
         n, rule, words = len(self.order), self.scoring, root.subset.shape[1]
