@@ -172,7 +172,7 @@ def _root(slopes: Slopes, start: float = 0.0, tolerance: float = TOLERANCE) -> f
         if high == 0.0:
             return 0.0
         new = s + step
-        if abs(step) <= tolerance * new:  # whatever the bracket says: l' is 0 to the last digits
+        if new < np.inf and abs(step) <= tolerance * new:  # even if the bracket ends in between
             return new
         if not low < new < high:
             new = 0.5 * (low + high) if high < np.inf else max(1.0, 2.0 * low)
