@@ -56,12 +56,9 @@ class Gradients:
         self.round = 0
         self.units = 0.0, 0.0
         self.heaviest: float | None = None
-        self.shares: Any = None  # weights of the rows, the heaviest is 1; None: all are
-        self.total_share = float(n_everywhere)
         if problem.weights is not None:
             self.heaviest = engine.team.largest(float(xp.max(problem.weights)))[0]
-            self.shares = problem.weights / self.heaviest
-            self.total_share = engine.team.fsum(np.array([float(xp.sum(self.shares))]))
+        self._shares: tuple[Any, float] | None = None
         self.zero = where.full(0.0)
         self.present = _present(problem.weights, xp)
         self.present_rows = None if self.present is None else xp.nonzero(self.present)[0]
@@ -245,19 +242,36 @@ class Gradients:
         q = self.format.integers(g, weights, -unit)
         return leaves.sums(q, rows), unit
 
+    def _weighed(self) -> tuple[Any, float]:
+        """Weights of the rows, the heaviest is 1 (None: all are), and the sum of all workers'.
+
+        Found when the loss is first asked for.
+        """
+        if self._shares is None:
+            weights, team = self.problem.weights, self.engine.team
+            if weights is None:
+                self._shares = None, float(team.count(self.n_rows))
+            else:
+                packed = isinstance(self.format, Packed)
+                shares = self.format.weights if packed else weights / self.heaviest
+                total = float(self.engine.where.xp.sum(shares))
+                self._shares = shares, team.fsum(np.array([total]))
+        return self._shares
+
     def moved(self, leaves: Leaves, values: np.ndarray) -> tuple[Any, float]:
         """F + values of the leaves, and the mean loss there; F itself stays where it is."""
         self.settle()
         problem, xp, team = self.problem, self.engine.where.xp, self.engine.team
+        shares, total = self._weighed()
         spare = xp.empty_like(self.F) if self.spare is None else self.spare
         self.spare = None
         if isinstance(leaves, LookedUp) and not problem.joint:
             move = leaves.lookup(values)
             sums = self.engine.loss_pass(
-                LossPass(problem.loss, problem.y, self.F, spare, move, self.shares)
+                LossPass(problem.loss, problem.y, self.F, spare, move, shares)
             )
             if sums is not None:
-                return spare, team.fsum(sums) / self.total_share
+                return spare, team.fsum(sums) / total
 
         def look(rows: slice) -> tuple[Any, float]:
             place = spare[:, rows]
@@ -266,12 +280,12 @@ class Gradients:
             value = problem.loss.value(problem.y[..., rows], problem.argument(F))
             if value.ndim > 1:
                 value = xp.sum(value, axis=0)
-            if self.shares is not None:
-                value = value * self.shares[rows]
+            if shares is not None:
+                value = value * shares[rows]
             return moved, float(xp.sum(value))
 
         moved, sums_of_blocks = zip(*self.by_block(look), strict=True)
-        return moved[0], team.fsum(np.array(sums_of_blocks)) / self.total_share
+        return moved[0], team.fsum(np.array(sums_of_blocks)) / total
 
     def adopt(self, F: Any) -> None:
         """F from `moved` in place of the old one, whose memory serves the next `moved`."""

@@ -3,7 +3,7 @@
 numba counts the references to an array wherever a variable takes it up or leaves it: to read one
 array out of a tuple costs as much code as what is then done with it, and hardly any of that code
 is left once LLVM has seen it. A function that only works in arrays of its caller's needs no counts:
-the caller holds them until it returns. That takes a tenth off the time of a first fit.
+the caller holds them until it returns. That takes a twelfth off the time of a first fit.
 
 Counted is still where a function makes arrays or returns them, or calls one that does. A view is
 part of the array that it shows.

@@ -185,7 +185,7 @@ def _total(n, x):
 
 
 @inner
-def _look_at_blocks(worker, first, last, loss, y, F, index, table, weights, digits, out, sums):
+def _look_at_blocks(worker, first, last, loss, y, F, index, table, part, digits, out, sums):
     kind, parameters = loss
     value, work = np.empty(BLOCK), space()
     for block in range(first, last):
@@ -194,22 +194,21 @@ def _look_at_blocks(worker, first, last, loss, y, F, index, table, weights, digi
         for k in range(F.shape[0]):
             own = out[k, a:b]
             for i in range(b - a):
-                own[i] = F[k, a + i] + table[k, index[a + i]]
+                own[i] = F[k, a + i]
+            move(b - a, own, index[a:b], table[k])
             target = y[min(k, y.shape[0] - 1), a:b]
             evaluate(kind, parameters[k], b - a, target, own, digits, work, value)
-            if weights.shape[0] > 0:
-                for i in range(b - a):
-                    value[i] *= weights[a + i]
+            _weigh(b - a, a, part, value)
             sums[block] += _total(b - a, value)
 
 
 @kernel
-def loss_pass(crew, loss, y, F, index, table, weights, digits, out, sums):
+def loss_pass(crew, loss, y, F, index, table, part, digits, out, sums):
     """`LossPass`: F moves to `out`, and sums[block] = sum of w l(y, out) over the rows of a block.
 
     loss = (kind, parameters[output, 2]).
     """
     share(
         crew, sums.shape[0], _look_at_blocks,
-        (loss, y, F, index, table, weights, digits, out, sums),
+        (loss, y, F, index, table, part, digits, out, sums),
     )  # fmt: skip

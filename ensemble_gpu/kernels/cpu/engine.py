@@ -261,8 +261,8 @@ class CpuEngine:
         run = self.run.limited_to(F.size, PASS_PER_THREAD)
         index, table = work.move
         run.call(
-            descent.loss_pass, kind, y, F, index, np.ascontiguousarray(table), weights,
-            fixedpoint.tables(), work.out, sums,
+            descent.loss_pass, kind, y, F, index, np.ascontiguousarray(table),
+            descent.Part(weights, np.zeros(0, dtype=np.bool_)), fixedpoint.tables(), work.out, sums,
         )  # fmt: skip
         return sums
 

@@ -198,8 +198,7 @@ def _column_gaps(column, most, out, v, first, ready, work):
         ready[b] = False
     if occupied <= most:  # perhaps fewer values than bins
         for b in range(n_buckets):
-            if not ready[b]:
-                _make_ready(b, v, first, ready, work)
+            _make_ready(b, v, first, ready, work)
         found = _every_gap(v, m, most, out)
         if found < most:
             return found

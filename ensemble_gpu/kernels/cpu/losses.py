@@ -1,8 +1,9 @@
 """exp, derivatives and values of losses, a block of rows at a time.
 
-The same operations in the same order as kernels/exponential.py and losses/*.py, hence the same
-bits; losses without a kernel run as they are written there, by array calls. Loops are over arrays
-of a block, one step each, so that they are vectorised.
+Derivatives take the same operations in the same order as kernels/exponential.py and losses/*.py,
+hence have the same bits; values differ in the last digits. Losses without a kernel run as they are
+written there, by array calls. Loops are over arrays of a block, one step each, so that they are
+vectorised.
 """
 
 from __future__ import annotations
